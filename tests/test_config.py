@@ -112,12 +112,12 @@ class TestReading:
             ("[tool.scanify]\nstack = true\n", r"stack: expected one of init, call, got True"),
             ("[tool.scanify]\nexclude = 'old'\n", r"exclude: expected patterns such as .*, got 'old'"),
             ("[tool.scanify]\nexclude = ['']\n", r"exclude: expected patterns"),
-            ("[tool.scanify]\ncases = ['c.py:f']\n", r"cases: expected a table of name = 'FILE:FUNCTION' or name = "),
+            ("[tool.scanify]\ncases = ['c.py:f']\n", r"cases: expected a table of name = 'FILE:FUNCTION', name = "),
             ("[tool.scanify.cases]\ngpt = {case = 'c.py:f', fil = 'm.py'}\n", r"cases: expected a table of name = "),
             ("[tool.scanify.cases]\ngpt = {case = 'c.py:f', file = 3}\n", r"cases: expected a table of name = "),
             (
                 "[tool.scanify.cases]\ngpt = 'cases.py'\n",
-                r"cases: expected a table of name = 'FILE:FUNCTION' or name = ",
+                r"cases: expected a table of name = 'FILE:FUNCTION', name = ",
             ),
             ("[tool.scanify]\nselect = 'SCN1'\n", r"select: expected rules such as \['SCN101', 'SCN2'\], got 'SCN1'"),
             (

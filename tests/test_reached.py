@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from scanify.cli import run as scanify
-from scanify.commands.verifying.cases import choose_run, reached_loops
+from scanify.commands.verifying.cases import reached_loops
+from scanify.commands.verifying.options import Running, choose_run
 from scanify.configuration.config import Config
 from scanify.errors import Exit
 from scanify.pipeline import Project, rewrite_sources
@@ -73,7 +74,7 @@ def test_a_case_reaches(cases: list[str], abstract: bool, lines: set[int], tmp_p
     held = rewrite_sources(project).held
     assert {plan.place.span.line for plan in held} == {FIRST, SECOND}
     names = tuple(f"{tmp_path / 'cases.py'}:{case}" for case in cases)
-    run = choose_run(names, Config(tmp_path), None, None, abstract=abstract)
+    run = choose_run(names, Config(tmp_path), Running(abstract=abstract))
     assert run is not None
     reached = reached_loops(held, project, run)
     assert {place.span.line for place in reached} == lines

@@ -10,8 +10,8 @@ import click
 
 from scanify.analysis.plan import Plan, Refusal
 from scanify.commands.common import Given, write_output
-from scanify.commands.verifying.cases import CaseRun, limit_options
 from scanify.commands.verifying.model import case_option, opened
+from scanify.commands.verifying.options import CaseRun, Running, limit_options
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.report.terminal import tell
@@ -48,8 +48,7 @@ def command(
     budget: str | None,
     form: str,
     output: str | None,
-    time_limit: float | None,
-    memory_limit: str | None,
+    running: Running,
 ) -> int:
     """Trace the model of each case as it is, and say which loops of its source its programs come from.
 
@@ -58,7 +57,7 @@ def command(
     scanify rewrites the file, the sizes after it are shown, too. Nothing is written.
     """
     allowed = _lines(budget)
-    with opened(file, cases, time_limit, memory_limit) as (given, run):
+    with opened(file, cases, running) as (given, run):
         profile = _profile(given, run, allowed, compiles=compiles)
     _report(profile, form, output)
     if profile.failed:

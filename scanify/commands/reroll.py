@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.commands.common import Given
-from scanify.commands.verifying.cases import CaseRun, limit_options
 from scanify.commands.verifying.model import case_option, opened
+from scanify.commands.verifying.options import CaseRun, Running, limit_options
 from scanify.errors import Exit
 from scanify.source.read import encode
 
@@ -21,13 +21,13 @@ COMPARER = "scanify.rolling.reported:reported_case"
 @click.option("--report", is_flag=True, required=True, help="List the loops; nothing is written.")
 @case_option
 @limit_options
-def command(file: str, report: bool, cases: tuple[str, ...], time_limit: float | None, memory_limit: str | None) -> int:
+def command(file: str, report: bool, cases: tuple[str, ...], running: Running) -> int:
     """Trace the model of each case and list the equations that repeat, at the lines that they come from.
 
     `scanify.reroll` makes scans of them in the traced program, whatever the framework. `scanify rewrite` makes scans of
     the loops of Equinox models in the source, which saves tracing every layer, too.
     """
-    with opened(file, cases, time_limit, memory_limit) as (given, run):
+    with opened(file, cases, running) as (given, run):
         done = _reported(given, run)
     for case in done.cases:
         click.echo(f"{case.name}: {case.error}" if case.error is not None else f"{case.name}: {case.notes[0]}")

@@ -30,11 +30,8 @@ from scanify.commands.common import (
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.auto import budget_bytes, choose_and_rewrite, demand_case
 from scanify.commands.verifying.cases import (
-    CaseRun,
     demand_importable,
-    no_cache_option,
     reached_loops,
-    run_options,
     short_plans,
     verifiable,
     verify_outcome,
@@ -48,7 +45,9 @@ from scanify.commands.verifying.changing import (
     show_diff,
     showing_options,
 )
+from scanify.commands.verifying.options import CaseRun, Running, run_options
 from scanify.commands.verifying.policies import against_loops, measurable
+from scanify.commands.verifying.recorded import by_recorded_calls, failed
 from scanify.configuration.config import AUTO
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, files_of, rewrite_sources, with_policy
@@ -80,8 +79,7 @@ if TYPE_CHECKING:
 @no_verify_option
 @click.option("--measure/--no-measure", default=False, show_default=True, help="Measure both versions when verifying.")
 @advise_option
-@run_options
-@no_cache_option
+@run_options(recorded=True)
 @stdin_option
 @selection_options
 def command(
@@ -99,11 +97,7 @@ def command(
     no_verify: bool,
     measure: bool,
     advise: bool,
-    abstract: bool,
-    execute: bool,
-    time_limit: float | None,
-    memory_limit: str | None,
-    no_cache: bool,
+    running: Running,
     stdin_filename: str | None,
     no_exclude: bool,
     no_gitignore: bool,
@@ -116,7 +110,7 @@ def command(
     held back that a case runs, or with --check or --diff if anything would change; with 3 if verification failed or no
     policy fits into the memory budget: then nothing is written.
     """
-    demand_no_contradiction(cases, no_verify=no_verify)
+    demand_no_contradiction((*cases, *running.commands), no_verify=no_verify)
     showing = Showing(diff, check, quiet)
     given = load_project(
         paths,
@@ -127,9 +121,7 @@ def command(
         wanted=wanted,
         writes=not showing.only,
     )
-    run = run_before_writing(
-        cases, given, (time_limit, memory_limit), no_verify, abstract=abstract, cache=not no_cache, execute=execute
-    )
+    run = run_before_writing(cases, given, running, no_verify)
     policy, given = remat or given.config.remat, replace(given, remat=remat, accepted=accepted)
     budget = budget_bytes(memory_budget, policy, given.config)
     timed = replace(demand_case(run, "--advise advises"), cache=None) if advise else None
@@ -138,7 +130,7 @@ def command(
         outcome, verified = _by_choice(given, demand_case(run, "remat auto chooses"), budget)
     else:
         outcome, verified = _by_name(given, policy, run, measure=measure, paced=not advise)
-    _say_unverified(outcome, run, explicit=bool(cases))
+    _say_unverified(outcome, run, explicit=bool(cases or running.commands))
     if timed is not None and verified is not None and not verified.failed:
         verified = verified.advised(partial(verify_outcome, outcome, given.project, timed, requested=None))
     code = _finish(outcome, given, verified, showing, tried=run is not None)
@@ -192,6 +184,13 @@ def _by_name(
 
     Loops that cases run for fewer than two iterations are held back, unless there are no others.
     """
+    if run is not None and run.recorded:
+        outcome, done = by_recorded_calls(
+            partial(_rewritten_where, given, policy, run),
+            partial(_verified, given=given, policy=policy, run=run, measure=measure, paced=paced),
+            given.accepted,
+        )
+        return outcome, None if done is None else _Verified((done,), failed=_FAILED if failed(done) else "")
     outcome = _rewritten(given, policy, run)
     if run is None or not verifiable(outcome):
         return outcome, None
@@ -236,16 +235,7 @@ def _rewritten(
     """
 
     def outcome(accept: Callable[[Plan], bool]) -> Outcome:
-        with analysing(given):
-            return rewrite_sources(
-                given.project,
-                stack=given.stack,
-                remat=policy,
-                accept=lambda plan: plan.place not in without and accept(plan),
-                target=given.target,
-                wanted=given.config.wants,
-                keep_lists=run is not None and ELSEWHERE not in given.accepted,
-            )
+        return _rewritten_where(given, policy, run, lambda plan: plan.place not in without and accept(plan))
 
     def rewritten() -> Outcome:
         safe = outcome(lambda plan: not plan.left(given.accepted))
@@ -257,9 +247,22 @@ def _rewritten(
         found = outcome(lambda plan: not plan.left(given.accepted) or plan.place in shown) if shown else safe
         return replace(found, beyond_cases=beyond)
 
-    if policy is None or not given.changes_policies:
-        return rewritten()
-    return with_policy(rewritten(), given.project, policy)
+    return rewritten()
+
+
+def _rewritten_where(given: Given, policy: str | None, run: CaseRun | None, accept: Callable[[Plan], bool]) -> Outcome:
+    """The rewrite in memory of the loops that are accepted."""
+    with analysing(given):
+        outcome = rewrite_sources(
+            given.project,
+            stack=given.stack,
+            remat=policy,
+            accept=accept,
+            target=given.target,
+            wanted=given.config.wants,
+            keep_lists=run is not None and ELSEWHERE not in given.accepted,
+        )
+    return outcome if policy is None or not given.changes_policies else with_policy(outcome, given.project, policy)
 
 
 def _finish(outcome: Outcome, given: Given, verified: _Verified | None, showing: Showing, *, tried: bool) -> int:

@@ -12,7 +12,7 @@ from scanify.analysis.obligations import ELSEWHERE, UNSAFE
 from scanify.analysis.plan import Analysis, Skipped
 from scanify.analysis.unparsed import unparsed
 from scanify.commands.common import Given, load_project, paths_argument, selection_options, stdin_option, unsafe_options
-from scanify.commands.verifying.cases import CaseRun, no_cache_option, reached_loops, run_options, verify_outcome
+from scanify.commands.verifying.cases import reached_loops, verify_outcome
 from scanify.commands.verifying.changing import (
     Showing,
     demand_no_contradiction,
@@ -22,6 +22,7 @@ from scanify.commands.verifying.changing import (
     show_diff,
     showing_options,
 )
+from scanify.commands.verifying.options import CaseRun, Running, run_options
 from scanify.errors import Exit
 from scanify.pipeline import Outcome
 from scanify.report.sentences import DISCHARGE, UNREACHED, accept
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     help="Verify the loops against the scans on this case first, and write nothing if that fails.",
 )
 @no_verify_option
-@run_options
-@no_cache_option
+@run_options(recorded=False)
 @stdin_option
 @selection_options
 def command(
@@ -56,11 +56,7 @@ def command(
     accepted: frozenset[str],
     cases: tuple[str, ...],
     no_verify: bool,
-    abstract: bool,
-    execute: bool,
-    time_limit: float | None,
-    memory_limit: str | None,
-    no_cache: bool,
+    running: Running,
     stdin_filename: str | None,
     no_exclude: bool,
     no_gitignore: bool,
@@ -74,9 +70,7 @@ def command(
     """
     demand_no_contradiction(cases, no_verify=no_verify)
     given = load_project(paths, None, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
-    run = run_before_writing(
-        cases, given, (time_limit, memory_limit), no_verify, abstract=abstract, cache=not no_cache, execute=execute
-    )
+    run = run_before_writing(cases, given, running, no_verify)
     found = unroll_project(given.project, unsafe=UNSAFE in accepted)
     beyond = found.elsewhere if found.held and ELSEWHERE not in accepted else ()
     if found.held and not beyond:

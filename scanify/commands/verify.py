@@ -23,17 +23,14 @@ from scanify.commands.common import (
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.by_hand import ByHand, demand_file, since, since_by_case, two_files
 from scanify.commands.verifying.cases import (
-    CaseRun,
-    choose_run,
     demand_importable,
-    no_cache_option,
     rewrite_for_cases,
-    run_options,
     verify_by_hand,
     verify_outcome,
 )
 from scanify.commands.verifying.certificates import proofs_into, replay_file
 from scanify.commands.verifying.on_mesh import with_mesh
+from scanify.commands.verifying.options import CaseRun, Running, choose_run, run_options
 from scanify.commands.verifying.proposed import proposed_run
 from scanify.configuration.config import REMATS, SYNONYMS, Config, load_config
 from scanify.errors import Exit, ScanifyError
@@ -94,7 +91,6 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--measure/--no-measure", default=True, show_default=True, help="Compile both versions and measure them.")
-@no_cache_option
 @click.option(
     "--certificate",
     metavar="FILE",
@@ -117,7 +113,7 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "PartitionSpec, or None; its attribute `pipeline` may name an axis to cut the layers of stacks over.",
 )
 @advise_option
-@run_options
+@run_options(recorded=True)
 def command(
     file: str | None,
     cases: tuple[str, ...],
@@ -131,15 +127,11 @@ def command(
     form: str,
     output: str | None,
     measure: bool,
-    no_cache: bool,
     certificate: str | None,
     replay: str | None,
     mesh: str | None,
     advise: bool,
-    abstract: bool,
-    execute: bool,
-    time_limit: float | None,
-    memory_limit: str | None,
+    running: Running,
 ) -> int:
     """Compare two versions of a model on each case: outputs, gradients, initial parameters. Nothing is written.
 
@@ -159,7 +151,7 @@ def command(
     given = load_project((file,), stack, wanted=wanted, accepted=accepted) if file and against is None else None
     named = [Path(each) for each in (file, before, after) if each is not None]
     config = load_config(named) if given is None else given.config
-    run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache, execute=execute)
+    run = choose_run(cases, config, running)
     policies = tuple(SYNONYMS.get(each, each) for each in remats)
     axes = () if mesh is None else parse_mesh(mesh)
     if run is None and given is None:
@@ -168,7 +160,7 @@ def command(
         if run is None:
             assert given is not None
             _demand_changes(_rewrite(given, policies), given)
-            with proposed_run(given, time_limit, memory_limit, abstract=abstract, execute=execute) as run:
+            with proposed_run(given, running) as run:
                 result = _rewritten(given, keep(run), policies, measure=measure, advise=advise, mesh=axes)
         elif given is not None:
             result = _rewritten(given, keep(run), policies, measure=measure, advise=advise, mesh=axes)

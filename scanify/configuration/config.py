@@ -39,7 +39,8 @@ KEYS = (
 @dataclass(frozen=True)
 class Config:
     """What a project sets. `root` is the folder that its paths are relative to; `cases` are `(name, FILE:FUNCTION)`,
-    and `files` the files that they are for, `(name, FILE)`, of those that say so.
+    and `files` the files that they are for, `(name, FILE)`, of those that say so. `commands` are cases that are
+    recorded from a run, `(name, COMMAND)`.
 
     `target_version` is the release that the target is for, as a requirement.
     `memory_budget` are the bytes of device memory that the gradient may need where `remat` is AUTO.
@@ -55,6 +56,7 @@ class Config:
     target: str = TARGETS[0]
     target_version: str | None = None
     chosen: Chosen = field(default_factory=Chosen)
+    commands: tuple[tuple[str, str], ...] = ()
 
     def version_of(self, target: str) -> str | None:
         """The release that is configured for a target: it is for the target that is configured, and for no other."""
@@ -86,7 +88,8 @@ def parse_config(file: Path) -> Config:
         target=_choice(table.get("target"), TARGETS, table.where("target")) or TARGETS[0],
         target_version=_text(table.get("target-version"), table.where("target-version")),
         exclude=_patterns(table),
-        cases=tuple((name, case) for name, case, _ in cases),
+        cases=tuple((name, case) for name, case, _ in cases if case is not None),
+        commands=tuple((name, str(given["run"])) for name, given in _runs(table)),
         files=tuple((name, file) for name, _, file in cases if file is not None),
         memory_budget=_memory(table),
         chosen=_chosen(table),
@@ -150,17 +153,27 @@ def _codes(value: object, where: str) -> tuple[str, ...]:
     return codes(value, where)
 
 
-def _cases(table: Table) -> list[tuple[str, str, str | None]]:
-    """The name of each case, its FILE:FUNCTION, and the file that it is for, where that is said."""
+def _cases(table: Table) -> list[tuple[str, str | None, str | None]]:
+    """Return the name of each case, its FILE:FUNCTION, None if it is a command, and the file that it is for."""
     value = table.get("cases", {})
-    found = []
+    found: list[tuple[str, str | None, str | None]] = []
     for name, given in value.items() if isinstance(value, dict) else ():
+        if isinstance(given, dict) and set(given) == {"run"} and isinstance(given["run"], str):
+            found.append((name, None, None))
+            continue
         case, file = (given.get("case"), given.get("file")) if isinstance(given, dict) else (given, None)
         known = not isinstance(given, dict) or set(given) <= {"case", "file"}
         if not known or not isinstance(case, str) or ":" not in case or not isinstance(file, str | None):
             break
         found.append((name, case, file))
     if not isinstance(value, dict) or len(found) < len(value):
-        wanted = "a table of name = 'FILE:FUNCTION' or name = {case = 'FILE:FUNCTION', file = 'MODEL.py'}"
+        wanted = (
+            "a table of name = 'FILE:FUNCTION', name = {case = 'FILE:FUNCTION', file = 'MODEL.py'} or "
+            "name = {run = 'COMMAND'}"
+        )
         raise ScanifyError(f"{table.where('cases')}: expected {wanted}, got {value!r}")
     return found
+
+
+def _runs(table: Table) -> list[tuple[str, dict[str, object]]]:
+    return [(name, each) for name, each in table.get("cases", {}).items() if isinstance(each, dict) and "run" in each]

@@ -11,7 +11,8 @@ _CASE = {"type": "string", "pattern": ":"}
 # What each key is for, what it may be, and what holds where it is not set.
 KEY_SCHEMAS: dict[str, dict[str, Any]] = {
     "cases": {
-        "description": "What a rewrite is verified on: FILE:FUNCTION by name, or with the file that it is for.",
+        "description": "What a rewrite is verified on: FILE:FUNCTION by name, or with the file that it is for, or a "
+        "command whose calls are recorded.",
         "type": "object",
         "additionalProperties": {
             "anyOf": [
@@ -20,6 +21,12 @@ KEY_SCHEMAS: dict[str, dict[str, Any]] = {
                     "type": "object",
                     "properties": {"case": _CASE, "file": {"type": "string"}},
                     "required": ["case"],
+                    "additionalProperties": False,
+                },
+                {
+                    "type": "object",
+                    "properties": {"run": {"type": "string", "minLength": 1}},
+                    "required": ["run"],
                     "additionalProperties": False,
                 },
             ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scanify.verify.children import child
+from scanify.verify.children import case_run
 from scanify.verify.compare import compare, gradients, outputs
 from scanify.verify.compare.judge import Once
 from scanify.verify.verdict import CaseResult, Status, Verdict
@@ -70,7 +70,7 @@ CHECKS = {
     "scanned": Check("findings", "nothing is scanned", _replace(compare, "nothing_scanned", ())),
     "as written": Check("findings", "as it is written", _replace(compare._Case, "written", [])),
     "policies": Check("policies", "", _one_policy),
-    "sweep": Check("sweep", "", _replace(child, "find_sweep", ({},))),
+    "sweep": Check("sweep", "", _replace(case_run, "find_sweep", ({},))),
 }
 
 

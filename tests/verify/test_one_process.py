@@ -10,7 +10,7 @@ import jax
 import pytest
 
 from scanify.verify.cases.case import CaseSpec
-from scanify.verify.children import child
+from scanify.verify.children import case_run
 from scanify.verify.children.child import run_case
 from scanify.verify.programs import trace
 from scanify.verify.request import Change, Request
@@ -181,10 +181,10 @@ def test_a_case_that_takes_the_model_from_the_original_compares_nothing(
     pair = text(), text(body="x + self.w")
     result = compared(tmp_path, *pair, cases)
     assert result.error is not None and "imports one_model.py itself where it is given two_model.py" in result.error
-    monkeypatch.setattr(child, "taken_elsewhere", lambda *_: None)
+    monkeypatch.setattr(case_run, "taken_elsewhere", lambda *_: None)
     result = compared(tmp_path, *pair, cases)
     assert result.error is not None and "took nothing from two_model.py, so that one_model.py would be" in result.error
-    monkeypatch.setattr(child, "taken_from", lambda module: True)
+    monkeypatch.setattr(case_run, "taken_from", lambda module: True)
     assert proved(compared(tmp_path, *pair, cases))
 
 

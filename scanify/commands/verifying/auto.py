@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from scanify.analysis.obligations import ELSEWHERE
 from scanify.commands.common import Given
-from scanify.commands.verifying.cases import CaseRun, verify_outcome
+from scanify.commands.verifying.cases import verify_outcome
+from scanify.commands.verifying.options import CaseRun
 from scanify.commands.verifying.policies import against_loops
 from scanify.configuration.config import AUTO, Config
 from scanify.errors import ScanifyError

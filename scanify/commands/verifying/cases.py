@@ -2,16 +2,15 @@
 
 import os
 from collections.abc import Callable, Collection, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
 from scanify.analysis.obligations import ELSEWHERE
 from scanify.analysis.plan import Plan, Refusal
-from scanify.configuration.config import REMATS, Config
+from scanify.commands.verifying.options import CaseRun
+from scanify.configuration.config import REMATS
 from scanify.errors import CaseFailed, ScanifyError
 from scanify.pipeline import Outcome, Project, Stack, files_of, rewrite_sources
 from scanify.report.sentences import plural, shown, unshown
@@ -20,115 +19,8 @@ from scanify.source.read import encode
 
 if TYPE_CHECKING:
     from scanify.commands.verifying.by_hand import ByHand
-    from scanify.verify.cache.cache import Cache
-    from scanify.verify.cases.case import CaseSpec
-    from scanify.verify.children.limits import Limits
     from scanify.verify.mesh.axes import Axes
     from scanify.verify.verdict import Verification
-
-_RUNNING = (
-    click.option("--abstract", is_flag=True, help="Build the model under jax.eval_shape: shapes only, no weights."),
-    click.option(
-        "--execute",
-        is_flag=True,
-        help="Compile and run what is proved, too, on jax's default device: a compiler may be wrong where programs are "
-        "right.",
-    ),
-)
-_LIMITS = (
-    click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each case."),
-    click.option("--memory-limit", metavar="SIZE", help="For each case, such as 8GiB."),
-)
-
-
-@dataclass(frozen=True)
-class CaseRun:
-    """The cases to run, the limits of each, whether models are built without weights, and where results are kept.
-
-    What is proved is written into the folder `certificates`, and with `execute` run, too.
-    """
-
-    cases: "tuple[CaseSpec, ...]"
-    limits: "Limits"
-    abstract: bool
-    cache: "Cache | None" = None
-    certificates: Path | None = None
-    execute: bool = False
-
-
-no_cache_option = click.option(
-    "--no-cache",
-    is_flag=True,
-    help="Run every case, and keep no result. Otherwise good results are kept in .scanify_cache or $SCANIFY_CACHE_DIR, "
-    "and hold until a file that the case imports, reads or asks about, an option or a package changes. Where "
-    "$CI is set, only $SCANIFY_CACHE_DIR is used.",
-)
-
-
-def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options on how long a case may run, and in how much memory."""
-    for option in reversed(_LIMITS):
-        command = option(command)
-    return command
-
-
-def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options on how a case is run, its limits among them."""
-    for option in reversed((*_RUNNING, *_LIMITS)):
-        command = option(command)
-    return command
-
-
-def _choose_cases(named: tuple[str, ...], config: Config) -> "tuple[CaseSpec, ...]":
-    """The cases named on the command line, as FILE:FUNCTION or by a name of the configuration; without any, all of the
-    configuration. Raises ScanifyError where there is no such case.
-    """
-    known = dict(config.cases)
-    unknown = [text for text in named if ":" not in text and text not in known]
-    if unknown:
-        there = f"the configuration has {', '.join(known)}" if known else "the configuration has none"
-        raise ScanifyError(f"a case is FILE:FUNCTION, such as cases.py:gpt, or a name; got {unknown[0]!r}; {there}")
-    if not named and not known:
-        return ()
-    from scanify.verify.cases.case import parse_case
-
-    if not named:
-        return tuple(parse_case(text, config.root) for text in known.values())
-    return tuple(parse_case(known[text], config.root) if text in known else parse_case(text) for text in named)
-
-
-def choose_run(
-    named: tuple[str, ...],
-    config: Config,
-    seconds: float | None,
-    memory: str | None,
-    *,
-    abstract: bool,
-    cache: bool = False,
-    execute: bool = False,
-) -> CaseRun | None:
-    """The cases and limits that options and configuration ask for, None where there is no case.
-
-    With `cache`, results are kept in the folder of the configuration. Raises ScanifyError where there is no such case,
-    or where the memory is not a size, or where models without weights were to be executed.
-    """
-    if abstract and execute:
-        raise ScanifyError("--execute runs the model, and --abstract builds it without weights; give one of them")
-    cases = _choose_cases(named, config)
-    if not cases:
-        return None
-    from scanify.verify.children.limits import Limits, parse_memory
-
-    limits = Limits()
-    if seconds is not None:
-        limits = replace(limits, seconds=seconds)
-    if memory is not None:
-        limits = replace(limits, memory=parse_memory(memory))
-    if not cache:
-        return CaseRun(cases, limits, abstract, execute=execute)
-    from scanify.verify.cache.cache import Cache
-
-    return CaseRun(cases, limits, abstract, Cache.of(config.root), execute=execute)
 
 
 def verifiable(outcome: Outcome) -> dict[Path, tuple[bytes, bytes]]:
@@ -254,7 +146,7 @@ def verify_outcome(
             abstract=run.abstract,
             measure=measure,
             limits=run.limits,
-            target=_target(outcome, project),
+            target=None if run.recorded else _target(outcome, project),
             notify=notify,
             comparer=comparer,
             cache=run.cache,

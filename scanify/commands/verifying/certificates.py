@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scanify.commands.verifying.cases import CaseRun
+from scanify.commands.verifying.options import CaseRun
 from scanify.errors import Exit, ScanifyError
 from scanify.report.terminal import tell
 

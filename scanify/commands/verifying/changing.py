@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from scanify.commands.common import Given, in_colour
-from scanify.commands.verifying.cases import CaseRun, choose_run
+from scanify.commands.verifying.options import CaseRun, Running, choose_run
 from scanify.errors import ScanifyError
 from scanify.report.terminal import tell
 from scanify.source.write import write_all
@@ -57,20 +57,11 @@ def demand_no_contradiction(cases: tuple[str, ...], *, no_verify: bool) -> None:
         raise ScanifyError("--case and --no-verify contradict each other; give one of them")
 
 
-def run_before_writing(
-    cases: tuple[str, ...],
-    given: Given,
-    limits: tuple[float | None, str | None],
-    no_verify: bool,
-    *,
-    abstract: bool,
-    cache: bool,
-    execute: bool,
-) -> CaseRun | None:
+def run_before_writing(cases: tuple[str, ...], given: Given, running: Running, no_verify: bool) -> CaseRun | None:
     """The cases to verify on before anything is written; None without any. Raises ScanifyError for standard input."""
     if no_verify:
         return None
-    run = choose_run(cases, given.config, *limits, abstract=abstract, cache=cache, execute=execute)
+    run = choose_run(cases, given.config, running)
     if run is not None and given.stdin is not None:
         raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
     return run

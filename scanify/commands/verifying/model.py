@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from scanify.commands.common import Given, load_project
-from scanify.commands.verifying.cases import CaseRun, choose_run, demand_importable
+from scanify.commands.verifying.cases import demand_importable
+from scanify.commands.verifying.options import CaseRun, Running, choose_run
 from scanify.commands.verifying.proposed import proposed_run
 from scanify.errors import ScanifyError
 
@@ -21,17 +22,15 @@ case_option = click.option(
 
 
 @contextmanager
-def opened(
-    file: str, cases: tuple[str, ...], seconds: float | None, memory: str | None
-) -> Iterator[tuple[Given, CaseRun]]:
+def opened(file: str, cases: tuple[str, ...], running: Running) -> Iterator[tuple[Given, CaseRun]]:
     """The file and its cases; a proposed one exists inside the `with`. Raises ScanifyError where there is no model."""
     demand_importable(Path(file))
     given = load_project((file,), None)
     if not given.project.sources:
         raise ScanifyError(f"expected a Python file, got {file}")
-    run = choose_run(cases, given.config, seconds, memory, abstract=False)
+    run = choose_run(cases, given.config, running)
     if run is not None:
         yield given, run
         return
-    with proposed_run(given, seconds, memory, abstract=False) as proposed:
+    with proposed_run(given, running) as proposed:
         yield given, proposed

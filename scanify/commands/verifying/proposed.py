@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.analysis.plan import Plan
 from scanify.commands.common import Given
-from scanify.commands.verifying.cases import CaseRun
+from scanify.commands.verifying.options import CaseRun, Running
 from scanify.errors import ScanifyError
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
@@ -18,9 +17,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def proposed_run(
-    given: Given, seconds: float | None, memory: str | None, *, abstract: bool, execute: bool = False
-) -> Iterator[CaseRun]:
+def proposed_run(given: Given, running: Running) -> Iterator[CaseRun]:
     """A run on the cases that are proposed for the one file that was given, which exist inside the `with`.
 
     What was proposed is said on standard error: a verdict holds for the sizes that it was found with.
@@ -28,13 +25,7 @@ def proposed_run(
     Raises ScanifyError where no case could be proposed, with the reasons.
     """
     from scanify.propose.propose import written
-    from scanify.verify.children.limits import Limits, parse_memory
 
-    limits = Limits()
-    if seconds is not None:
-        limits = replace(limits, seconds=seconds)
-    if memory is not None:
-        limits = replace(limits, memory=parse_memory(memory))
     proposals = _proposals(given)
     name = shown(proposals.target, Path.cwd())
     for each in proposals.cases:
@@ -44,7 +35,7 @@ def proposed_run(
             err=True,
         )
     with written(proposals) as cases:
-        yield CaseRun(cases, limits, abstract, execute=execute)
+        yield CaseRun(cases, running.limits, running.abstract, execute=running.execute)
 
 
 def _proposals(given: Given) -> "Proposals":

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from scanify.errors import ScanifyError
+from scanify.verify.cases.command import Command, parse_command
 from scanify.verify.cases.defined import missing, no_function
 
 EXAMPLE = "def gpt(module): return module.GPT(CONFIG, key=jax.random.key(0)), (tokens,)"
@@ -19,11 +20,15 @@ class CaseError(Exception):
 
 @dataclass(frozen=True)
 class CaseSpec:
-    """Where a case is: a file, a function in it, and `text`, the way its user named it."""
+    """Where a case is: a file, a function in it, and `text`, the way its user named it.
+
+    With a `command` the calls that it makes are the cases; `path` is then its file or its folder, `function` "".
+    """
 
     path: Path
     function: str
     text: str
+    command: Command | None = None
 
 
 def parse_case(text: str, base: Path | None = None) -> CaseSpec:
@@ -44,6 +49,12 @@ def parse_case(text: str, base: Path | None = None) -> CaseSpec:
     if wrong is not None:
         raise ScanifyError(f"{text}: {wrong}")
     return CaseSpec(path, function, text)
+
+
+def command_case(text: str, folder: Path) -> CaseSpec:
+    """Return the case that the calls of a command are. Raises ScanifyError as `parse_command` does."""
+    command = parse_command(text, folder)
+    return CaseSpec(Path(command.target) if command.kind == "file" else folder / command.target, "", text, command)
 
 
 def find_function(module: ModuleType, spec: CaseSpec) -> Callable[[ModuleType], object]:

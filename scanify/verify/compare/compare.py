@@ -10,6 +10,7 @@ from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.user_rules import has_derivative_rules
 from scanify.verify.cases.build import Built, Case, build
 from scanify.verify.cases.iterations import Iterations
+from scanify.verify.cases.start import UNSEEN, Start
 from scanify.verify.certificate.write import Certificate
 from scanify.verify.compare.batched import batched
 from scanify.verify.compare.execute import executed
@@ -18,7 +19,7 @@ from scanify.verify.compare.gradients import Gradients, gradients
 from scanify.verify.compare.judge import Once, Subject
 from scanify.verify.compare.keys import keys
 from scanify.verify.compare.outputs import different_outputs, outputs
-from scanify.verify.compare.parameters import from_any_key, same_parameters
+from scanify.verify.compare.parameters import from_any_key, same_parameters, unlike_statics
 from scanify.verify.compare.tangents import tangents
 from scanify.verify.leaves.correspond import Mismatch
 from scanify.verify.leaves.layer_names import Layer
@@ -156,6 +157,10 @@ class _Case:
 
     def same_start(self, before: Case, after: Case, first: Built, second: Built, both: Pair) -> Verdict:
         """Whether both versions start from the same parameters, from any key."""
+        starts = [case.start() for case in (before, after) if hasattr(case, "start")]
+        if Start.SAME_SOURCE in starts or Start.UNKNOWN in starts:
+            known = Verdict(Status.PROVED) if Start.SAME_SOURCE in starts else None
+            return unlike_statics(both.found) or known or Verdict(Status.NOT_RUN, UNSEEN[Start.UNKNOWN])
         found = same_parameters(first, second, both.found, both.inputs, self.files, self.certificate)
         if found.status is Status.FAILED and first.proviso and not self.abstract:
             # Linen runs what it scans as one program, which may round otherwise than the same operations one by one.
@@ -165,6 +170,8 @@ class _Case:
             found = proof if proof.good else found
         if found.status is Status.FAILED or (not found.good and self.abstract):
             return found
+        if Start.VALUES in starts:
+            return Verdict(Status.TESTED, UNSEEN[Start.VALUES]) if found.good else found
         models = first.tree[0], second.tree[0]
         other = from_any_key(
             before, after, both, models, abstract=self.abstract, files=self.files, streams=first.streams

@@ -64,7 +64,7 @@ def same_parameters(
                 f"the case must call both versions with the same arguments, but {found.names[i]} was {equal[i][1]}; "
                 "make it from a fixed seed"
             )
-    unlike = _unlike_statics(found)
+    unlike = unlike_statics(found)
     if unlike is not None and unlike.status is Status.FAILED:
         return unlike
     if wrong:
@@ -73,7 +73,7 @@ def same_parameters(
     return unlike or Verdict(Status.PROVED)
 
 
-def _unlike_statics(found: Correspondence) -> Verdict | None:
+def unlike_statics(found: Correspondence) -> Verdict | None:
     """The verdict on what the models hold besides arrays: FAILED if it differs, NOT RUN if it is not understood."""
     for certain, status in ((True, Status.FAILED), (False, Status.NOT_RUN)):
         these = [each for each in found.statics if each.certain is certain]
@@ -286,7 +286,7 @@ def _abstract(
     proof = proof_of(original, rebuilt, files=files)
     wrong = [i for i, same in enumerate(proof.equal) if not same]
     given = [i for i in wrong if i in set(inputs)]
-    unlike = _unlike_statics(found)
+    unlike = unlike_statics(found)
     if unlike is not None:
         return unlike
     if proof.proved and all(proof.avals_equal):

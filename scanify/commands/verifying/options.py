@@ -1,0 +1,179 @@
+"""The options on which cases a command runs and how, and the run that they ask for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scanify.configuration.config import Config
+from scanify.errors import ScanifyError
+
+if TYPE_CHECKING:
+    from scanify.verify.cache.cache import Cache
+    from scanify.verify.cases.case import CaseSpec
+    from scanify.verify.children.limits import Limits
+
+_RUNNING = (
+    click.option("--abstract", is_flag=True, help="Build the model under jax.eval_shape: shapes only, no weights."),
+    click.option(
+        "--execute",
+        is_flag=True,
+        help="Compile and run what is proved, too, on jax's default device: a compiler may be wrong where programs are "
+        "right.",
+    ),
+)
+_LIMITS = (
+    click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each case."),
+    click.option("--memory-limit", metavar="SIZE", help="For each case, such as 8GiB."),
+)
+
+
+_RUN = click.option(
+    "--run",
+    "commands",
+    multiple=True,
+    metavar="COMMAND",
+    help='Take the calls that a program of yours makes as cases: "python train.py --steps 1", "pytest tests". '
+    "It runs once with each version, up to the calls of the functions that hold the loops. May be given several times.",
+)
+
+_NO_CACHE = click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Run every case, and keep no result. Otherwise good results are kept in .scanify_cache or $SCANIFY_CACHE_DIR, "
+    "and hold until a file that the case imports, reads or asks about, an option or a package changes. Where "
+    "$CI is set, only $SCANIFY_CACHE_DIR is used.",
+)
+
+
+@dataclass(frozen=True)
+class Running:
+    """How cases are run: `seconds` and `memory` (a size as text) are the limits of each, None by default.
+
+    `commands` are programs whose calls are cases, too; with `cache` good results are kept and reused.
+    """
+
+    seconds: float | None = None
+    memory: str | None = None
+    abstract: bool = False
+    execute: bool = False
+    commands: tuple[str, ...] = ()
+    cache: bool = False
+
+    @property
+    def limits(self) -> "Limits":
+        """The limits of each case. Raises ScanifyError if the memory is not a size."""
+        from scanify.verify.children.limits import Limits, parse_memory
+
+        limits = Limits()
+        if self.seconds is not None:
+            limits = replace(limits, seconds=self.seconds)
+        return limits if self.memory is None else replace(limits, memory=parse_memory(self.memory))
+
+
+@dataclass(frozen=True)
+class CaseRun:
+    """The cases to run, the limits of each, whether models are built without weights, and where results are kept.
+
+    What is proved is written into the folder `certificates`, and with `execute` run, too.
+    """
+
+    cases: "tuple[CaseSpec, ...]"
+    limits: "Limits"
+    abstract: bool
+    cache: "Cache | None" = None
+    certificates: Path | None = None
+    execute: bool = False
+
+    @property
+    def recorded(self) -> bool:
+        """True if a case is what a command does."""
+        return any(case.command is not None for case in self.cases)
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The limits of each case, which the command gets as `running`."""
+
+    @wraps(command)
+    def bundled(*args: Any, time_limit: float | None, memory_limit: str | None, **kwargs: Any) -> Any:
+        return command(*args, running=Running(time_limit, memory_limit), **kwargs)
+
+    return _all(bundled, _LIMITS)
+
+
+def run_options(*, recorded: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options on how a case is run, which the command gets as `running`; with `--run` if calls can be recorded."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def bundled(
+            *args: Any,
+            abstract: bool,
+            execute: bool,
+            time_limit: float | None,
+            memory_limit: str | None,
+            no_cache: bool,
+            commands: tuple[str, ...] = (),
+            **kwargs: Any,
+        ) -> Any:
+            running = Running(time_limit, memory_limit, abstract, execute, commands, not no_cache)
+            return command(*args, running=running, **kwargs)
+
+        return _all(bundled, (*((_RUN,) if recorded else ()), *_RUNNING, *_LIMITS, _NO_CACHE))
+
+    return decorate
+
+
+def _all(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _choose_cases(named: tuple[str, ...], config: Config, commands: tuple[str, ...]) -> "tuple[CaseSpec, ...]":
+    """Return the cases and `commands` of the command line, by FILE:FUNCTION or a name of the configuration.
+
+    Without any, all of the configuration. Raises ScanifyError if there is no such case, or no such program.
+    """
+    known, runs = dict(config.cases), dict(config.commands)
+    if commands or set(named) & set(runs) or (runs and not named):
+        from scanify.verify.cases.case import command_case
+
+        recorded = [command_case(text, Path.cwd()) for text in commands]
+        recorded += [command_case(runs[name], config.root) for name in named if name in runs]
+        if not named and not commands:
+            recorded += [command_case(text, config.root) for text in runs.values()]
+        rest = tuple(name for name in named if name not in runs)
+        written = _choose_cases(rest, replace(config, commands=()), ()) if rest or not (named or commands) else ()
+        return (*written, *recorded)
+    unknown = [text for text in named if ":" not in text and text not in known]
+    if unknown:
+        there = f"the configuration has {', '.join(known)}" if known else "the configuration has none"
+        raise ScanifyError(f"a case is FILE:FUNCTION, such as cases.py:gpt, or a name; got {unknown[0]!r}; {there}")
+    if not named and not known:
+        return ()
+    from scanify.verify.cases.case import parse_case
+
+    if not named:
+        return tuple(parse_case(text, config.root) for text in known.values())
+    return tuple(parse_case(known[text], config.root) if text in known else parse_case(text) for text in named)
+
+
+def choose_run(named: tuple[str, ...], config: Config, running: Running) -> CaseRun | None:
+    """Return the cases that the command line or the configuration names, None without any.
+
+    Results are kept in the folder of the configuration. Raises ScanifyError if there is no such case, if the memory is
+    not a size, or if models without weights were to be executed.
+    """
+    if running.abstract and running.execute:
+        raise ScanifyError("--execute runs the model, and --abstract builds it without weights; give one of them")
+    cases = _choose_cases(named, config, running.commands)
+    if not cases:
+        return None
+    from scanify.verify.cache.cache import Cache
+
+    cache = Cache.of(config.root) if running.cache else None
+    return CaseRun(cases, running.limits, running.abstract, cache, execute=running.execute)

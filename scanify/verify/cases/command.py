@@ -1,0 +1,66 @@
+"""The command of `--run`: which Python program it starts, and with which arguments."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from scanify.errors import ScanifyError
+
+_PYTHON = ("python", "python3", "py")
+_IGNORED = ("-u", "-B")  # the child process writes no bytecode and buffers no output anyway
+_EXPECTED = "expected `python FILE ...`, `python -m MODULE ...`, `pytest ...` or a console script of this environment"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A Python program: a file (`kind` "file", an absolute path), a module ("module") or a console script ("script").
+
+    `target` is the path, the dotted name or the name of the script; `folder` the directory that it runs in; `text` the
+    command as its user wrote it.
+    """
+
+    text: str
+    kind: str
+    target: str
+    arguments: tuple[str, ...]
+    folder: Path
+
+
+def parse_command(text: str, folder: Path) -> Command:
+    """Return the program that a command starts in `folder`.
+
+    Raises ScanifyError if it is not one of Python's, or if its file or its script does not exist.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ScanifyError(f"--run {text!r}: {error}") from None
+    if not words:
+        raise ScanifyError(f"--run is empty; {_EXPECTED}")
+    first, *rest = words
+    if Path(first).name.rstrip("0123456789.") in _PYTHON:
+        return _python(text, rest, folder)
+    if first == "pytest":
+        return Command(text, "module", "pytest", tuple(rest), folder)
+    if first.endswith(".py"):
+        raise ScanifyError(f"--run {text!r}: write `python {text}`; {_EXPECTED}")
+    if not entry_points(group="console_scripts", name=first):
+        raise ScanifyError(f"--run {text!r}: {first!r} is no console script of this environment; {_EXPECTED}")
+    return Command(text, "script", first, tuple(rest), folder)
+
+
+def _python(text: str, words: list[str], folder: Path) -> Command:
+    while words and words[0] in _IGNORED:
+        words = words[1:]
+    match words:
+        case ["-m", module, *rest]:
+            return Command(text, "module", module, tuple(rest), folder)
+        case [file, *rest] if not file.startswith("-"):
+            path = folder / file
+            if not path.is_file():
+                raise ScanifyError(f"--run {text!r}: there is no file {path}")
+            return Command(text, "file", str(path.absolute()), tuple(rest), folder)
+    raise ScanifyError(f"--run {text!r}: {_EXPECTED}; options of Python itself are not supported")

@@ -1,0 +1,22 @@
+"""What a case shows of the parameters that both versions start from."""
+
+from enum import Enum
+
+
+class Start(Enum):
+    """CONSTRUCTED: the case builds the model. SAME_SOURCE: what builds it is the same text in both versions.
+
+    VALUES: the model is recorded with its values, and who built it was not seen. UNKNOWN: it has no values, either.
+    """
+
+    CONSTRUCTED = "constructed"
+    SAME_SOURCE = "same source"
+    VALUES = "values"
+    UNKNOWN = "unknown"
+
+
+UNSEEN = {
+    Start.VALUES: "equal in this run; the construction of the model was not seen, so no other key was tried",
+    Start.UNKNOWN: "the run calls the model while it is traced, so its parameters have no values, and no construction "
+    "with these shapes was seen",
+}

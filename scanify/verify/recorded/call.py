@@ -1,0 +1,118 @@
+"""One recorded call of a function, and one recorded construction of a module."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import CellType, CodeType, FrameType, FunctionType
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+
+from scanify.verify.recorded.functions import Function
+from scanify.verify.recorded.snapshot import Snapshot, snapshot
+
+_UNSUPPORTED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+class Call(eqx.Module):  # type: ignore[misc]
+    """The model of a recorded call: the arguments of a function that hold modules, and what it closes over.
+
+    `code` and `module_globals` are those of the function; each recorded function has a subclass of its own, so that
+    its code is no part of the pytree. Called with the other arguments by name, it calls the function.
+    """
+
+    given: dict[str, Any]
+    closure: dict[str, Any]
+    code: ClassVar[CodeType]
+    module_globals: ClassVar[dict[str, Any]]
+
+    def __call__(self, **others: Any) -> Any:
+        code, given = self.code, self.given | others
+        cells = tuple(CellType(self.closure[name]) if name in self.closure else CellType() for name in code.co_freevars)
+        function = FunctionType(code, self.module_globals, code.co_name, None, cells)
+        positional, by_name, spread, extra = parameters(code)
+        values = [*(given[name] for name in positional), *(given[spread] if spread else ())]
+        return function(*values, **{name: given[name] for name in by_name}, **(given[extra] if extra else {}))
+
+
+def parameters(code: CodeType) -> tuple[list[str], list[str], str | None, str | None]:
+    """Return the positional and the keyword-only parameters of a function, `*args` and `**kwargs`."""
+    names, count = code.co_varnames, code.co_argcount
+    positional, by_name = list(names[:count]), list(names[count : count + code.co_kwonlyargcount])
+    rest = iter(names[count + code.co_kwonlyargcount :])
+    spread = next(rest) if code.co_flags & inspect.CO_VARARGS else None
+    extra = next(rest) if code.co_flags & inspect.CO_VARKEYWORDS else None
+    return positional, by_name, spread, extra
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedCall:
+    """The call of a function with this number, counted from 0.
+
+    `given` are the arguments that hold modules, `others` the other ones, `closure` what the function closes over, all
+    by name. `code` and `module_globals` are those of the function, `owners` the classes of the modules among `given`.
+    """
+
+    function: Function
+    number: int
+    code: CodeType
+    module_globals: dict[str, Any]
+    given: Mapping[str, Snapshot]
+    others: Mapping[str, Snapshot]
+    closure: Mapping[str, Snapshot]
+    owners: Mapping[str, type]
+
+    @property
+    def form(self) -> Any:
+        """What calls of one kind share."""
+        return [(name, part.form()) for part_of in self.parts for name, part in part_of.items()]
+
+    @property
+    def parts(self) -> tuple[Mapping[str, Snapshot], ...]:
+        return self.given, self.closure, self.others
+
+    def model(self, given: Mapping[str, Any], closure: Mapping[str, Any]) -> Call:
+        """Return the model of the call, of a class of its own."""
+        members = {"code": self.code, "module_globals": self.module_globals, "__module__": __name__}
+        kind: Any = type("Call", (Call,), members)
+        found: Call = kind(dict(given), dict(closure))
+        return found
+
+
+def recorded(function: Function, number: int, frame: FrameType) -> RecordedCall:
+    """Record the call that a frame begins. Raises TypeError for generators and coroutines."""
+    code, values = frame.f_code, frame.f_locals
+    if code.co_flags & _UNSUPPORTED:
+        raise TypeError("generators and coroutines return no arrays, so their loops cannot be compared")
+    positional, by_name, spread, extra = parameters(code)
+    names = [*positional, *by_name, *(name for name in (spread, extra) if name)]
+    holding = [name for name in names if holds_modules(values[name])] or names[:1]
+    closure = [name for name in code.co_freevars if name in values]
+    given, others, closed = (
+        {name: snapshot(values[name]) for name in some}
+        for some in (holding, [name for name in names if name not in holding], closure)
+    )
+    owners = {name: type(values[name]) for name in holding if isinstance(values[name], eqx.Module)}
+    return RecordedCall(function, number, code, frame.f_globals, given, others, closed, owners)
+
+
+def holds_modules(value: Any) -> bool:
+    """True if a module stands anywhere in a pytree."""
+    found = jax.tree.leaves(value, is_leaf=lambda node: isinstance(node, eqx.Module))
+    return any(isinstance(node, eqx.Module) for node in found)
+
+
+@dataclass(frozen=True, eq=False)
+class Construction:
+    """A class of the user's, and the arguments that an object of it was made with."""
+
+    cls: type
+    arguments: Snapshot
+
+
+def constructed(cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Construction:
+    """Record a construction."""
+    return Construction(cls, snapshot((args, dict(kwargs))))

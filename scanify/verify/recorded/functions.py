@@ -1,0 +1,84 @@
+"""The functions that a run is watched for: those that hold the loops that a rewrite takes out."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+
+from scanify.verify.profile.source_loops import Loop
+from scanify.verify.request import Change
+from scanify.verify.versions.loaded import REWRITTEN
+
+_CONSTRUCTORS = ("__init__", "__post_init__", "__new__")
+
+
+@dataclass(frozen=True, order=True)
+class Function:
+    """A function by the real path of its file and its dotted name, without `<locals>`."""
+
+    file: str
+    name: str
+
+
+def function_of(code: CodeType) -> Function:
+    """Return the function that a code object is of, in either version."""
+    path = os.path.realpath(code.co_filename.removesuffix(REWRITTEN))
+    return Function(path, code.co_qualname.replace(".<locals>", ""))
+
+
+def functions_with(loops: Mapping[str, Sequence[Loop]]) -> dict[Function, list[Loop]]:
+    """Return the functions that hold these loops, by the real path of their file.
+
+    Left out are constructors, which are compared by what they make, and loops of a module or class body.
+    """
+    found: dict[Function, list[Loop]] = {}
+    for path, some in loops.items():
+        for loop in some:
+            if loop.scope and loop.scope.rpartition(".")[2] not in _CONSTRUCTORS:
+                found.setdefault(Function(path, loop.scope), []).append(loop)
+    return found
+
+
+def same_outside(changes: Iterable[Change], functions: Set[Function]) -> bool:
+    """True if both versions have the same source but for these functions and imports of `scanify`."""
+    return all(
+        _outside(change.original, change.path, functions) == _outside(change.rewritten, change.path, functions)
+        for change in changes
+    )
+
+
+def _outside(data: bytes | None, path: Path, functions: Set[Function]) -> str | None:
+    if data is None:
+        return None
+    try:
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    names = {function.name for function in functions if function.file == os.path.realpath(path)}
+    tree.body = [node for node in tree.body if not _imports_scanify(node)]
+    _empty(tree, names, "")
+    return ast.dump(tree)
+
+
+def _empty(node: ast.AST, names: Set[str], scope: str) -> None:
+    """Take the bodies of the named functions out of a tree."""
+    for child in ast.iter_child_nodes(node):
+        inner = scope
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inner = f"{scope}.{child.name}" if scope else child.name
+            if inner in names:
+                child.body = []
+        _empty(child, names, inner)
+
+
+def _imports_scanify(node: ast.stmt) -> bool:
+    match node:
+        case ast.ImportFrom(module=str(module)):
+            return module.partition(".")[0] == "scanify"
+        case ast.Import(names=names):
+            return all(each.name.partition(".")[0] == "scanify" for each in names)
+    return False

@@ -1,0 +1,144 @@
+"""The child process of a command: it is run once with each version, and what both recorded is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scanify.verify.cases.case import CaseError
+from scanify.verify.cases.iterations import loops_taken_out
+from scanify.verify.children.case_run import CaseProcess, Variant
+from scanify.verify.profile.source_loops import Loop
+from scanify.verify.recorded.build import RecordedBuild
+from scanify.verify.recorded.call import RecordedCall
+from scanify.verify.recorded.execution import Ending, execute
+from scanify.verify.recorded.functions import Function, functions_with, same_outside
+from scanify.verify.recorded.same import unlike
+from scanify.verify.recorded.watch import Watcher
+from scanify.verify.versions.loaded import Version
+from scanify.verify.versions.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One run of the command: what was recorded, and how it ended."""
+
+    watcher: Watcher
+    ending: Ending
+
+    def call(self, function: Function, number: int) -> RecordedCall | None:
+        calls = (call for call in self.watcher.calls if (call.function, call.number) == (function, number))
+        return next(calls, None)
+
+
+class RecordedProcess(CaseProcess):
+    """Compares the calls that a command makes. No version runs alone once more, as the command is costly."""
+
+    def pairs(self, settings: Settings) -> Iterator[tuple[Variant, Any, Any]]:
+        """Run the command with both versions; yield each recorded call with what builds it in both.
+
+        Raises CaseError if no function that holds a loop is entered.
+        """
+        wanted = functions_with(loops_taken_out(self.request))
+        if not wanted:
+            raise CaseError(f"{self.request.case.text}: no loop that is rewritten is in a function that can be watched")
+        original = self._ran("run original", self.overlay.original, Watcher(frozenset(wanted), self._is_users))
+        settings.undo(self.overlay.original)
+        calls = original.watcher.calls
+        if not calls:
+            raise CaseError(self._nothing_reached(wanted, original))
+        numbers: dict[Function, list[int]] = {}
+        for call in calls:
+            numbers.setdefault(call.function, []).append(call.number)
+        watcher = Watcher(frozenset(numbers), self._is_users, numbers)
+        rewritten = self._ran("run rewritten", self.overlay.rewritten, watcher)
+        self._check_settings(settings)
+        pairs = [(call, self._counterpart(call, rewritten)) for call in calls]
+        self._check_repeats(pairs, numbers, settings)
+        untouched = same_outside(self.request.changes, frozenset(wanted))
+        for call, other in pairs:
+            variant = (("call", _shown(call, calls)),)
+            drawn = {name: _drawn(part.arrays, other.others[name].arrays) for name, part in call.others.items()}
+            sides = (call, self.overlay.original, original), (other, self.overlay.rewritten, rewritten)
+            first, second = (self._build_of(*side, drawn, untouched=untouched) for side in sides)
+            yield variant, first, second
+
+    def _is_users(self, name: str) -> bool:
+        return self.overlay.files(name) is not None
+
+    def _ran(self, step: str, version: Version, watcher: Watcher) -> _Run:
+        command = self.request.case.command
+        assert command is not None
+
+        def run() -> Ending:
+            with watcher.watching():
+                return execute(command, self.overlay, version)
+
+        return _Run(watcher, self._timed(step, run))
+
+    def _counterpart(self, call: RecordedCall, rewritten: _Run) -> RecordedCall:
+        other = rewritten.call(call.function, call.number)
+        if other is not None and other.others.keys() == call.others.keys():
+            return other
+        what = f"call {call.number + 1} of {call.function.name}"
+        if other is not None:
+            raise CaseError(f"{self.request.case.text}: {what} has other parameters in the rewritten version")
+        why = rewritten.watcher.unreadable.get(call.function) or f"the run {rewritten.ending.text}"
+        raise CaseError(f"{self.request.case.text}: {what} was not recorded with the rewritten version: {why}")
+
+    def _check_repeats(
+        self,
+        pairs: Sequence[tuple[RecordedCall, RecordedCall]],
+        numbers: Mapping[Function, Sequence[int]],
+        settings: Settings,
+    ) -> None:
+        """Raise CaseError if a call differs between the versions, and between two runs of the original, too."""
+        if all(unlike(*pair) is None for pair in pairs):
+            return
+        watcher = Watcher(frozenset(numbers), self._is_users, numbers)
+        again = self._ran("run original again", self.overlay.original, watcher)
+        settings.undo(self.overlay.original)
+        for call, _ in pairs:
+            other = again.call(call.function, call.number)
+            odd = "it is not called" if other is None else unlike(call, other)
+            if odd is not None:
+                raise CaseError(
+                    f"{self.request.case.text} differs from itself: in a second run of the original, at call "
+                    f"{call.number + 1} of {call.function.name}, {odd}. Seed what it draws, and take times and "
+                    "downloads out of it"
+                )
+
+    def _build_of(
+        self, call: RecordedCall, version: Version, run: _Run, drawn: Mapping[str, Sequence[bool]], *, untouched: bool
+    ) -> RecordedBuild:
+        constructions = run.watcher.constructions
+        return RecordedBuild(self.request.case.text, self.overlay, version, call, drawn, constructions, untouched)
+
+    def _nothing_reached(self, wanted: Mapping[Function, Sequence[Loop]], run: _Run) -> str:
+        text = self.request.case.text
+        if run.watcher.unreadable:
+            said = "; ".join(f"{function.name}: {why}" for function, why in run.watcher.unreadable.items())
+            return f"{text}: calls that run the loops cannot be recorded: {said}"
+        names = ", ".join(
+            f"{function.name} ({self.overlay.files(function.file) or Path(function.file).name}:{loops[0].line})"
+            for function, loops in wanted.items()
+        )
+        more = "; it started other processes, which are not followed" if run.ending.processes else ""
+        return f"{text} {run.ending.text}, without a call of {names}{more}"
+
+    def check_apart(self, before: Any, after: Any) -> None:
+        """Check nothing: each call is recorded with its own version."""
+
+
+def _shown(call: RecordedCall, calls: Sequence[RecordedCall]) -> str:
+    several = sum(each.function == call.function for each in calls) > 1
+    return f"{call.function.name}, call {call.number + 1}" if several else call.function.name
+
+
+def _drawn(ours: Sequence[Any], others: Sequence[Any]) -> list[bool]:
+    """Of each array, whether it was a tracer in one of the versions."""
+    if len(ours) != len(others):  # which the comparison reports
+        return [array.values is None for array in ours]
+    return [a.values is None or b.values is None for a, b in zip(ours, others, strict=True)]

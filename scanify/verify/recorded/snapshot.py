@@ -1,0 +1,107 @@
+"""Values as they are when a function is entered: arrays are copied, tracers become abstract values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.verify.values.arrays import is_key, struct
+
+
+@dataclass(frozen=True, eq=False)
+class Array:
+    """An array leaf: its aval, and its values (the key data of typed keys); None of a tracer, which has none.
+
+    `numpy` is true of an array of NumPy.
+    """
+
+    aval: jax.ShapeDtypeStruct
+    values: np.ndarray[Any, Any] | None = None
+    numpy: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A pytree with an `Array` in place of each array; containers are copied, other leaves are kept as they are."""
+
+    leaves: tuple[Any, ...]
+    treedef: Any
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return tuple(leaf for leaf in self.leaves if isinstance(leaf, Array))
+
+    @property
+    def traced(self) -> bool:
+        """True if an array of it was a tracer."""
+        return any(array.values is None for array in self.arrays)
+
+    def form(self) -> tuple[Any, ...]:
+        """Structure, avals and the types of other leaves: what two calls of one kind share."""
+        kinds = tuple(
+            (x.aval.shape, str(x.aval.dtype), x.aval.weak_type) if isinstance(x, Array) else _plain(x)
+            for x in self.leaves
+        )
+        return self.treedef, kinds
+
+    def restored(self, seed: int = 0, *, drawn: Sequence[bool] = ()) -> Any:
+        """Return the pytree with jax arrays. A tracer's values are drawn from `seed`, and so are those `drawn`."""
+        draws = iter(drawn or [False] * len(self.arrays))
+        leaves = [
+            _restored(leaf, None if next(draws) else leaf.values, seed + at) if isinstance(leaf, Array) else leaf
+            for at, leaf in enumerate(self.leaves)
+        ]
+        return jax.tree.unflatten(self.treedef, leaves)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str | None) else type(value).__qualname__
+
+
+def snapshot(tree: Any) -> Snapshot:
+    """Take the values of a pytree as they are now; it may be taken under any transformation."""
+    leaves, treedef = jax.tree.flatten(tree)
+    with jax.ensure_compile_time_eval():
+        return Snapshot(tuple(map(_taken, leaves)), treedef)
+
+
+def _taken(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return Array(struct(leaf), leaf.copy(), numpy=True) if leaf.dtype != object else leaf
+    if not isinstance(leaf, jax.Array):
+        return leaf
+    if isinstance(leaf, jax.core.Tracer):
+        return Array(struct(leaf))
+    data = jax.random.key_data(leaf) if is_key(leaf) else leaf
+    return Array(struct(leaf), np.array(data, copy=True))
+
+
+def _restored(array: Array, values: np.ndarray[Any, Any] | None, seed: int) -> Any:
+    aval = array.aval
+    if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
+        name = str(aval.dtype._impl.name)
+        if values is None:
+            keys = jax.random.split(jax.random.key(seed, impl=name), max(1, int(np.prod(aval.shape))))
+            return keys.reshape(aval.shape)
+        return jax.random.wrap_key_data(jnp.asarray(values), impl=name)
+    if values is None:
+        values = _drawn(aval, seed)
+    if array.numpy:
+        return values
+    if aval.weak_type and not aval.shape:
+        return jnp.asarray(values.item())
+    return jnp.asarray(values, aval.dtype)
+
+
+def _drawn(aval: jax.ShapeDtypeStruct, seed: int) -> np.ndarray[Any, Any]:
+    """Values for a tracer: floats around zero, integers 0 and 1, which are indices into most axes."""
+    draw = np.random.default_rng(seed)
+    if jnp.issubdtype(aval.dtype, jnp.inexact):
+        return np.asarray(draw.normal(size=aval.shape) * 0.1).astype(aval.dtype)
+    values: np.ndarray[Any, Any] = draw.integers(0, 2, size=aval.shape).astype(aval.dtype)
+    return values

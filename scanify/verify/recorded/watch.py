@@ -1,0 +1,161 @@
+"""Watching a run: functions that hold candidate loops are recorded when they are entered."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
+
+import equinox as eqx
+
+from scanify.verify.recorded.call import Construction, RecordedCall, constructed, recorded
+from scanify.verify.recorded.functions import Function, function_of
+
+MOST = 3  # calls of one function that are recorded
+_CONSTRUCTIONS = 16  # constructions of one class that are kept
+_CONSTRUCTOR: CodeType = type(eqx.Module).__call__.__code__
+_MONITORS = hasattr(sys, "monitoring")
+
+
+class Ended(BaseException):
+    """Ends a run when all that was to be seen of it has been seen."""
+
+
+@dataclass(eq=False)
+class Watcher:
+    """Records the first calls of each kind of the wanted `functions`, and the constructions of the user's modules.
+
+    `is_users` is true of the `co_filename` of the user's code. If `numbers` are given, exactly the calls with these
+    numbers, counted from 0 for each function, are recorded: those that another version's run recorded.
+    """
+
+    functions: Set[Function]
+    is_users: Callable[[str], bool]
+    numbers: Mapping[Function, Sequence[int]] | None = None
+    calls: list[RecordedCall] = field(default_factory=list)
+    constructions: dict[type, list[Construction]] = field(default_factory=dict)
+    entered: dict[Function, int] = field(default_factory=dict)
+    unreadable: dict[Function, str] = field(default_factory=dict)
+    _ended: bool = False
+    _busy: threading.local = field(default_factory=threading.local)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch what any thread runs inside."""
+        tool = next((tool for tool in (4, 3, 5) if sys.monitoring.get_tool(tool) is None), None) if _MONITORS else None
+        with self._tracing() if tool is None else self._monitoring(tool):
+            yield
+
+    @contextmanager
+    def _monitoring(self, tool: int) -> Iterator[None]:
+        monitoring = sys.monitoring
+        events = monitoring.events
+
+        def start(code: CodeType, offset: int) -> Any:
+            if self._ended:
+                self._end(code)
+                return monitoring.DISABLE
+            if not self._wanted(code):
+                return monitoring.DISABLE
+            if self._enter(sys._getframe(1)):
+                monitoring.set_events(tool, events.PY_START | events.LINE)
+                monitoring.restart_events()
+                raise Ended
+            return None
+
+        def line(code: CodeType, number: int) -> Any:
+            self._end(code)
+            return monitoring.DISABLE
+
+        monitoring.use_tool_id(tool, "scanify")
+        monitoring.register_callback(tool, events.PY_START, start)
+        monitoring.register_callback(tool, events.LINE, line)
+        monitoring.set_events(tool, events.PY_START)
+        try:
+            yield
+        finally:
+            monitoring.set_events(tool, 0)
+            for event in (events.PY_START, events.LINE):
+                monitoring.register_callback(tool, event, None)
+            monitoring.free_tool_id(tool)
+            monitoring.restart_events()
+
+    @contextmanager
+    def _tracing(self) -> Iterator[None]:
+        def local(frame: FrameType, event: str, argument: object) -> Any:
+            if self._ended:
+                self._end(frame.f_code)
+            return local
+
+        def trace(frame: FrameType, event: str, argument: object) -> Any:
+            if self._ended:
+                self._end(frame.f_code)
+            elif self._wanted(frame.f_code) and self._enter(frame):
+                raise Ended
+            return local if self.is_users(frame.f_code.co_filename) else None
+
+        earlier = sys.gettrace()
+        threading.settrace(trace)
+        sys.settrace(trace)
+        try:
+            yield
+        finally:
+            sys.settrace(earlier)
+            threading.settrace(earlier)
+
+    def _end(self, code: CodeType) -> None:
+        """Raise in the user's code; whoever has swallowed the exception there meets it again at the next line."""
+        if self.is_users(code.co_filename):
+            raise Ended
+
+    def _wanted(self, code: CodeType) -> bool:
+        return code is _CONSTRUCTOR or function_of(code) in self.functions
+
+    def _enter(self, frame: FrameType) -> bool:
+        """Record what is entered. True if nothing is left to be recorded."""
+        if getattr(self._busy, "now", False):
+            return False
+        self._busy.now = True
+        try:
+            if frame.f_code is _CONSTRUCTOR:
+                self._construct(frame)
+                return False
+            self._record(function_of(frame.f_code), frame)
+            self._ended = self._complete()
+            return self._ended
+        finally:
+            self._busy.now = False
+
+    def _construct(self, frame: FrameType) -> None:
+        cls = frame.f_locals["cls"]
+        module = sys.modules.get(cls.__module__)
+        if self.is_users(str(getattr(module, "__file__", ""))):
+            found = self.constructions.setdefault(cls, [])
+            if len(found) < _CONSTRUCTIONS:
+                found.append(constructed(cls, frame.f_locals["args"], frame.f_locals["kwargs"]))
+
+    def _record(self, function: Function, frame: FrameType) -> None:
+        number = self.entered.get(function, 0)
+        self.entered[function] = number + 1
+        mine = [call for call in self.calls if call.function == function]
+        if self.numbers is not None:
+            if number not in self.numbers[function]:
+                return
+        elif len(mine) >= MOST:
+            return
+        try:
+            call = recorded(function, number, frame)
+        except Exception as error:  # the user's pytrees may raise anything
+            self.unreadable.setdefault(function, f"{type(error).__name__}: {error}")
+            return
+        if self.numbers is not None or all(call.form != other.form for other in mine):
+            self.calls.append(call)
+
+    def _complete(self) -> bool:
+        if self.numbers is None:
+            return all(function in self.entered for function in self.functions)
+        return all(self.entered.get(each, 0) > max(numbers) for each, numbers in self.numbers.items())
