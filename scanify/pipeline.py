@@ -149,6 +149,17 @@ class Project:
         def others() -> list[Source]:
             return [current(source) for source in self.others]
 
+        def finished(loops: Sequence[Plan | Refusal]) -> tuple[Plan | Refusal, ...]:
+            if not any(isinstance(loop, Plan) for loop in loops):
+                return tuple(loops)
+            from scanify.analysis.in_cells import in_cells
+            from scanify.analysis.index import Index
+            from scanify.analysis.watchers import with_watchers
+
+            loops = with_watchers(loops, Index(self.root, [*sources, *others()], read_current, trees))
+            books = any(isinstance(loop, Plan) and any(map(is_notebook, files_of(loop))) for loop in loops)
+            return in_cells(loops, lambda path: current(self.source(path)).text) if books else tuple(loops)
+
         sources = [current(source) for source in self.sources]
         trees: dict[Path, ast.Module | Problem] = {}  # which are parsed once for all that is asked
         found = analyse(
@@ -160,33 +171,14 @@ class Project:
             parameters=target in OF_PARAMETERS,
             block_seqs=target in OF_BLOCK_SEQS,
         )
-        loops = self._with_watchers(found.loops, sources, others, read_current, trees)
-        if any(isinstance(loop, Plan) and any(map(is_notebook, files_of(loop))) for loop in loops):
-            from scanify.analysis.in_cells import in_cells
-
-            loops = in_cells(loops, lambda path: current(self.source(path)).text)
         said: tuple[Remark, ...] = ()
         if remarks and (telling := [each for each in sources if may_have_remarks(each.text)]):
             from scanify.analysis.remarks.find import remarks_on
 
             said = remarks_on(telling, sources, others, self.root, read_current, trees)
         skipped = sorted((*self.skipped, *found.skipped), key=lambda each: each.path)
-        return Analysis(len(self.sources) + len(self.skipped), loops, tuple(skipped), said)
-
-    def _with_watchers(
-        self,
-        loops: Sequence[Plan | Refusal],
-        sources: list[Source],
-        others: Callable[[], list[Source]],
-        read: Callable[[Path], Source | None],
-        trees: "dict[Path, ast.Module | Problem]",
-    ) -> tuple[Plan | Refusal, ...]:
-        if not any(isinstance(loop, Plan) for loop in loops):
-            return tuple(loops)
-        from scanify.analysis.index import Index
-        from scanify.analysis.watchers import with_watchers
-
-        return with_watchers(loops, Index(self.root, [*sources, *others()], read, trees))
+        in_call = (lambda again=found.in_call: finished(again())) if stack is None and found.in_call else None
+        return Analysis(len(self.sources) + len(self.skipped), finished(found.loops), tuple(skipped), said, in_call)
 
     def may_hold_findings(self) -> bool:
         """Whether there may be anything to say of the files that were named, by a first look at each of them alone."""
@@ -245,13 +237,12 @@ def rewrite_sources(
 
     `remat` is a policy by its name on the command line, None for that of the runtime. `target` is what the loops
     become, by its name. Loops that are not `wanted` stay, and nothing is said of them. With `keep_lists` a list that
-    other code may need stays a list where it can. Raises CheckFailed if an edit breaks a check of all edits.
+    other code may need stays a list where it can, without if nothing else is open. Raises CheckFailed if an edit breaks
+    a check of all edits.
     """
     policy = _expression(remat)
-    analysis = for_target(project, project.analyse(stack=stack, target=target), target, stack, remat)
-    if stack is None and (kept := lists_kept(analysis.loops, accept, elsewhere=keep_lists)):
-        in_call = for_target(project, project.analyse(stack="call", target=target), target, "call", remat)
-        analysis = replace(analysis, loops=with_lists(analysis.loops, in_call.loops, kept))
+    found = project.analyse(stack=stack, target=target)
+    analysis = for_target(project, found, target, remat, accept=accept, keep_lists=keep_lists)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))
     within = [plan for plan in plans if not project.not_named(plan)]
@@ -326,19 +317,31 @@ def for_target(
     project: Project,
     found: Analysis,
     target: str,
-    stack: Stack | None,
     policy: str | None,
     texts: Mapping[Path, str] = MappingProxyType({}),
+    *,
+    accept: Callable[[Plan], bool] = lambda plan: plan.safe,
+    keep_lists: bool = False,
 ) -> Analysis:
     """The loops as a target can express them under a policy, by its name on the command line; `texts` are those that
-    were analysed in place of what the files hold."""
+    were analysed in place of what the files hold. For `accept` and `keep_lists` see `rewrite_sources`."""
+    fits = _fitted(project, found, target, policy, texts)
+    if found.in_call is not None and (kept := lists_kept(fits.loops, accept, elsewhere=keep_lists)):
+        again = _fitted(
+            project, replace(found, loops=with_lists(found.loops, found.in_call(), kept)), target, policy, texts
+        )
+        both = zip(fits.loops, again.loops, strict=True)
+        fits = replace(fits, loops=tuple(old if isinstance(new, Refusal) else new for old, new in both))
+    return fits
+
+
+def _fitted(project: Project, found: Analysis, target: str, policy: str | None, texts: Mapping[Path, str]) -> Analysis:
     found = replace(found, loops=within_framework(found.loops, target))
     if target == "scanify" or not any(isinstance(loop, Plan) for loop in found.loops):
         return found
     from scanify.emit.targets.fit import fitted
 
-    in_call = None if stack is not None else lambda: project.analyse(stack="call", texts=texts, target=target).loops
-    fits = fitted(found.loops, {**project.texts(), **texts}, target, _expression(policy), in_call)
+    fits = fitted(found.loops, {**project.texts(), **texts}, target, _expression(policy), found.in_call)
     return replace(found, loops=fits)
 
 

@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
 
-from scanify.analysis.plan import CallStack, InitStack, Plan
+from scanify.analysis.plan import CallStack, Holds, InitStack, Plan
 from scanify.cli import run
 from scanify.commands.verifying.cases import rewrite_for_cases
 from scanify.configuration.config import load_config
 from scanify.errors import Exit
-from scanify.pipeline import Project
+from scanify.pipeline import Project, rewrite_sources
 from scanify.pytest_plugin.comparison import Comparison, Nothing
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
 
@@ -210,14 +211,85 @@ READERS = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_every_reader_of_the_tree_keeps_the_list(reader: str, tmp_path: Path) -> None:
+    """Code that may make the layers unlike, such as one that replaces modules, leaves the choice to a `BlockSeq`."""
     written(tmp_path, MODEL, READERS[reader])
     (plan,) = for_cases(tmp_path).applied
-    assert isinstance(plan.stack, CallStack) and any("train.py" in note for note in plan.notes)
+    assert isinstance(plan.stack, CallStack) and "train.py" in plan.stack.reason
+    assert plan.holds is (Holds.BLOCK_SEQ if "looked for" in reader else Holds.ARRAY_STACKED)
 
 
 def for_cases(folder: Path, **options: Any):  # type: ignore[no-untyped-def]
     chosen = {"stack": None, "remat": None, "target": "scanify", "wanted": lambda loop: True, **options}
     return rewrite_for_cases(Project.load([folder]), **chosen)
+
+
+def test_without_a_case_the_list_stays_and_the_fix_is_safe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, SHARED, MASK)
+    monkeypatch.chdir(tmp_path)
+    assert run(["check", "."]) == Exit.FINDINGS
+    said = capsys.readouterr().out
+    assert "3 can be rewritten.\n" in said and "unsafe" not in said
+    assert said.count("train.py:5 reads the rank of each leaf (SCN310)") == 1
+    assert said.count("as other code may need it: the code that model.py:24 names; `--accept elsewhere`") == 2
+    assert run(["check", ".", "--format", "json"]) == Exit.FINDINGS
+    report = json.loads(capsys.readouterr().out)
+    assert [(each["fix"], each["stack"], each["obligations"]) for each in report["loops"]] == [("safe", "call", [])] * 3
+    (readers,) = report["readers"]
+    assert [each["line"] for each in readers["loops"]] == [24, 30, 37]
+    (place,) = readers["places"]
+    assert place == {
+        "path": "train.py", "cell": None, "line": 5, "rule": "SCN310", "reads": "the rank of each leaf"
+    }  # fmt: skip
+    assert run(["rewrite", "."]) == Exit.OK
+    assert (tmp_path / "model.py").read_text().count("ArrayStacked.of(") == 3
+    assert capsys.readouterr().err.count("train.py:5 reads the rank of each leaf (SCN310)") == 1
+
+
+def test_one_obligation_about_all_readers_of_a_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, SHARED, TRAIN)
+    monkeypatch.chdir(tmp_path)
+    for options in (["check", "."], ["rewrite", "."]):
+        run([*options, "--stack", "init"])
+        said = "".join(capsys.readouterr())
+        assert said.count("    unsafe: ") == 3 and said.count("train.py:6 reads the rank of each leaf (SCN310)") == 1
+        assert said.count("    unsafe: the code that model.py:24 names: that changes where layers are stacked") == 2
+
+
+@pytest.mark.parametrize(
+    ("train", "unlike"),
+    [
+        ("eqx.tree_at(lambda m: m.layers[0].linear, model, eqx.nn.Identity())", True),
+        ("jax.tree_util.tree_map_with_path(lambda p, x: x if '[0]' in str(p) else x.astype('bfloat16'), model)", True),
+        ("jax.tree.map(lambda x: x.astype('bfloat16') if x.ndim > 1 else x, model)", False),
+    ],
+)
+def test_a_list_that_other_code_changes_is_run_as_it_then_is(train: str, unlike: bool, tmp_path: Path) -> None:
+    code = f"import equinox as eqx\nimport jax\n\n\ndef changed(model):\n    return {train}\n"
+    written(tmp_path, MODEL, code)
+    outcome = rewrite_sources(Project.load([tmp_path]))
+    found: dict[str, Any] = {}
+    for text in (outcome.texts[tmp_path / "model.py"], code):
+        exec(text, found)
+    model = found["changed"](found["Model"](jax.random.key(0)))
+    x = jax.numpy.arange(4.0)
+    y = x
+    for layer in model.layers:
+        y = layer(y)
+    assert jax.numpy.allclose(model(x), y) and (outcome.applied[0].holds is Holds.BLOCK_SEQ) == unlike
+
+
+def test_what_else_is_open_stays_an_obligation_with_the_readers(tmp_path: Path) -> None:
+    model = MODEL.replace("x = layer(x)", "x = act(layer(x))").replace(
+        "self, x):\n        for", "self, x, act):\n        for"
+    )
+    written(tmp_path, model, MASK)
+    outcome = rewrite_sources(Project.load([tmp_path]))
+    (held,) = outcome.held
+    assert isinstance(held.stack, InitStack) and len(held.obligations) == 2 and len(held.elsewhere) == 1
 
 
 SHARED = (

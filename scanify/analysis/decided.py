@@ -44,10 +44,10 @@ def decided(
     root = Path(os.path.commonpath([str(each.path.parent) for each in every]))
     index = Index(root, every, read, trees)
     given = frozenset(each.path for each in every)
-    found = decisions(index, paths, Choices(stack, given, parameters, block_seqs))
+    found, in_call = decisions(index, paths, Choices(stack, given, parameters, block_seqs))
     skipped = [
         unparsed(path, source.text, problem)
         for path, problem in index.problems.items()
         if path in paths and (source := index.source(path)) is not None
     ]
-    return Analysis(len(sources), tuple(found), tuple(skipped))
+    return Analysis(len(sources), tuple(found), tuple(skipped), in_call=lambda: tuple(in_call()))

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from scanify.analysis.obligations import ALIKE, readers_in_words
+from scanify.analysis.plan import CallStack, Holds, InitStack, Plan, Refusal
 
-_NEEDED = "the list stays, and is stacked in each call, as no case runs the code that may need it"
-_ACCEPT = "`--accept elsewhere` builds the list stacked all the same"
+_STAYS = "the list stays and is stacked in each call, which copies its parameters, as"
+_NEEDED = f"{_STAYS} other code may need it"
 
 
 def needs_list(loop: Plan | Refusal) -> bool:
@@ -19,16 +20,19 @@ def lists_kept(
 ) -> Mapping[object, str]:
     """The places where lists are built that must stay lists, with the reason.
 
-    A loop that is not accepted because of its cost keeps its list, which it would take apart in each call. With
-    `elsewhere` so does other code that may need one.
+    A loop that is not accepted because of its cost keeps its list, which it would take apart in each call. So does one
+    that is not accepted because of other code alone, and with `elsewhere` every loop whose list other code may need.
     """
     kept: dict[object, str] = {}
     for loop in loops:
         if isinstance(loop, Plan) and loop.cost and not accept(loop):
-            why = f"the list stays, and is stacked in each call, as another loop over it stays as it is ({loop.place})"
+            why = f"{_STAYS} another loop over it stays as it is ({loop.place})"
             kept.update(dict.fromkeys(_sites(loop), why))
-    if elsewhere:
-        kept.update({site: _NEEDED for loop in filter(needs_list, loops) for site in _sites(loop)})
+    for loop in loops:
+        if isinstance(loop, Plan) and needs_list(loop):
+            alone = set(loop.obligations) <= set(loop.elsewhere)
+            if elsewhere or (alone and not accept(loop)):
+                kept.update(dict.fromkeys(_sites(loop), _NEEDED))
     return kept
 
 
@@ -47,8 +51,15 @@ def _in_call(loop: Plan | Refusal, other: Plan | None, kept: Mapping[object, str
     why = next((kept[site] for site in _sites(loop) if site in kept), None)
     if isinstance(loop, Refusal) or why is None or other is None or other.elsewhere:
         return loop
-    said = (*loop.elsewhere, _ACCEPT) if why == _NEEDED else ()
-    return replace(other, stack=CallStack(why), notes=(*said, *other.notes))
+    if why == _NEEDED:
+        places = readers_in_words(loop.readers)
+        said = [places] if places else []
+        said += [each for each in loop.elsewhere if not places or not each.startswith(places)]
+        why = f"{why}: {'; '.join(said)}; `--accept elsewhere` builds it stacked all the same"
+        if not all(each.rule in ALIKE for each in loop.readers):
+            rule = "SCN102" if other.rule == "SCN101" else other.rule
+            other = replace(other, holds=Holds.BLOCK_SEQ, equal_layers=False, rule=rule)
+    return replace(other, stack=CallStack(why), readers=loop.readers)
 
 
 def _sites(loop: Plan | Refusal) -> Sequence[object]:

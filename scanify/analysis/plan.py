@@ -4,14 +4,14 @@ A plan guesses nothing: an axis comes from where a value comes from in the sourc
 a shape. Emitters read plans; they do not look at the source again, except for the texts that spans point to.
 """
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
 from scanify.analysis.facts import Place, Replacement, Span
 from scanify.analysis.linen_layers import LinenLayers, RenamedLayers
-from scanify.analysis.obligations import COST, ELSEWHERE, UNSAFE
+from scanify.analysis.obligations import COST, ELSEWHERE, UNSAFE, Reader
 
 # The rule of a loop that a target cannot express, which is refused after the analysis.
 BEYOND_THE_TARGET = "SCN217"
@@ -265,7 +265,8 @@ class Plan:
     of those names. `taken` are the names that a new local name must not be (the function's and the module's).
     `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
     that the user should know and that do not make the fix unsafe. `elsewhere` are the obligations about other code that
-    reads the tree of parameters or uses the list, and `cost` those about time: no case shows either.
+    reads the tree of parameters or uses the list, and `cost` those about time: no case shows either. `readers` are the
+    places of that code, all of which one of the obligations is about; of a list that is kept for them, its reason.
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `linen` is what becomes of the layers where they are modules of Flax Linen.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
@@ -288,6 +289,7 @@ class Plan:
     obligations: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
     cost: tuple[str, ...] = ()
+    readers: tuple[Reader, ...] = ()
     notes: tuple[str, ...] = ()
     rule: str = "SCN101"
     holds: Holds = Holds.ARRAY_STACKED
@@ -383,12 +385,14 @@ class Skipped:
 @dataclass(frozen=True)
 class Analysis:
     """What analysing a set of files gives: one verdict a loop, in order of path and line; and remarks on stacks and
-    scans that are there already, where they were asked for."""
+    scans that are there already, where they were asked for. `in_call` decides about the same loops if every list stays
+    and is stacked in the call."""
 
     files: int
     loops: tuple[Plan | Refusal, ...] = ()
     skipped: tuple[Skipped, ...] = field(default=())
     remarks: tuple[Remark, ...] = ()
+    in_call: Callable[[], tuple[Plan | Refusal, ...]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def failed(self) -> bool:

@@ -187,7 +187,7 @@ def _report(given: Given, asked: Asked) -> Report:
 
     made = _made(given)
     every = given.project.analyse(stack=given.stack, remarks=True, target=made.target)
-    every = heeded(given.project, for_target(given.project, every, made.target, made.stack, made.policy))
+    every = heeded(given.project, for_target(given.project, every, made.target, made.policy))
     config = replace(given.config, chosen=asked.chosen)
     loops, remarks = tuple(filter(config.wants, every.loops)), tuple(filter(config.wants, every.remarks))
     analysis = replace(every, loops=loops, remarks=remarks)

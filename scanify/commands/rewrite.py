@@ -105,7 +105,7 @@ def command(
     """Rewrite the loops over layers in PATHS as scans over stacked layers.
 
     PATHS are files and folders; `-` rewrites standard input to standard output. Safe fixes are applied; unsafe ones
-    with --unsafe, or when a case has just verified them; a list that other code may need stays then (see --accept).
+    with --unsafe, or when a case has just verified them. A list that other code may need stays (see --accept).
     Exits with 0 when that is done, whether or not anything changed; with 1 if a file could not be read, if a loop was
     held back that a case runs, or with --check or --diff if anything would change; with 3 if verification failed or no
     policy fits into the memory budget: then nothing is written.

@@ -71,7 +71,7 @@ def idle(project: Project, made: For) -> tuple[Idle, ...]:
     asked = {path: ignores(module) for path, module in modules.items()}
     texts = {path: _blanked(module.text, asked[path]) for path, module in modules.items()}
     said = project.analyse(stack=made.stack, texts=texts, remarks=True, target=made.target)
-    said = for_target(project, said, made.target, made.stack, made.policy, texts)
+    said = for_target(project, said, made.target, made.policy, texts)
     found: list[Idle] = []
     for path, module in modules.items():
         here = [each for each in (*said.loops, *said.remarks) if each.place.path == path]

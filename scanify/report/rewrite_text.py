@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import (
     DISCHARGE,
     UNREACHED,
+    Once,
     accept,
     listed,
     plural,
@@ -33,14 +35,15 @@ _DEEPER = "give a case whose model has two layers or more here, or take it unver
 def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = False) -> str:
     """The summary, with paths relative to `folder`. `written`: whether the files have been changed."""
     lines: list[str] = []
+    once = Once(folder)
     for plan in outcome.applied:
-        lines += _applied(plan, folder, "rewrote" if written else "would rewrite", verified=verified)
+        lines += _applied(plan, once, "rewrote" if written else "would rewrite", verified=verified)
     lines += [_policy(each, folder, written=written) for each in outcome.policies]
     for plan in outcome.held:
         short = outcome.short.get(plan.place, "")
         why = short or "the fix is unsafe"
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but {why}")
-        lines += [f"    unsafe: {shorten(each, folder)}" for each in (() if short else plan.obligations)]
+        lines += [f"    unsafe: {each}" for each in (() if short else once.of(plan)[0])]
         lines.append(f"    help: {_DEEPER if short else _advice(plan, outcome, verified=verified)}")
     for plan, files in outcome.beyond:
         others = listed(shown(path, folder) for path in files)
@@ -71,7 +74,8 @@ def _advice(plan: Plan, outcome: Outcome, *, verified: bool) -> str:
     return UNREACHED if verified else DISCHARGE
 
 
-def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str]:
+def _applied(plan: Plan, once: Once, verb: str, *, verified: bool) -> list[str]:
+    folder = once.folder
     how = "the list is stacked inside the call" if isinstance(plan.stack, CallStack) else "the list is built stacked"
     if any(isinstance(site, Named) for site in getattr(plan.stack, "sites", ())):
         how = "it is built as a Stacked"
@@ -80,15 +84,11 @@ def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str
     others = sorted(shown(path, folder) for path in files_of(plan) - {plan.place.path})
     also = f", in {listed(others)}" if others else ""
     what = f"{verb} the loop over {plan.container} as a {plan.kind.value}; {how}{also}"
-    lines = [f"{_where(plan, folder)} {what}"]
-    # Where the reason has a place, the plan's own notes tell it.
-    if isinstance(plan.stack, CallStack) and plan.stack.reason and plan.stack.at is None:
-        lines.append(f"    note: {shorten(plan.stack.reason, folder)}")
     verified = verified and not any(map(is_notebook, files_of(plan)))  # no case imports a notebook
-    obligations = plan.beyond_cases() if verified else plan.obligations
-    lines += [f"    {'not shown by a case' if verified else 'unsafe'}: {shorten(each, folder)}" for each in obligations]
-    notes = [*plan.notes, *([_renamed(plan.linen.renamed)] if plan.linen is not None else [])]
-    return lines + [f"    note: {shorten(each, folder)}" for each in notes]
+    obligations, notes = once.of(replace(plan, obligations=plan.beyond_cases()) if verified else plan)
+    notes += [_renamed(plan.linen.renamed)] if plan.linen is not None else []
+    lines = [f"    {'not shown by a case' if verified else 'unsafe'}: {each}" for each in obligations]
+    return [f"{_where(plan, folder)} {what}", *lines, *(f"    note: {each}" for each in notes)]
 
 
 def _renamed(layers: RenamedLayers) -> str:

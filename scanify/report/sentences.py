@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from scanify.analysis.facts import Place
-from scanify.analysis.plan import Kind, Plan, Refusal
+from scanify.analysis.obligations import Reader, readers_in_words
+from scanify.analysis.plan import CallStack, Kind, Plan, Refusal
 
 _FORMS = {
     Kind.FOLD: "can be a fold over stacked layers",
@@ -41,6 +42,26 @@ def unshown(plans: Iterable[Plan], folder: Path) -> str:
     said = list(dict.fromkeys(text for plan in plans for text in plan.beyond_cases()))
     more = f" and {len(said) - 1} more" if len(said) > 1 else ""
     return f"{shorten(said[0], folder).partition(': ')[0]}{more}" if said else ""
+
+
+class Once:
+    """Says which code sees the parameters at the first loop that it matters to, and names that loop at the others."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.said: dict[tuple[Reader, ...], list[Place]] = {}
+
+    def of(self, plan: Plan) -> tuple[list[str], list[str]]:
+        """The obligations and the notes of a plan, the reason why its list stays among them."""
+        reason = plan.stack.reason if isinstance(plan.stack, CallStack) and plan.stack.at is None else ""
+        obligations, notes = list(plan.obligations), [*([reason] if reason else []), *plan.notes]
+        if plan.readers:
+            loops = self.said.setdefault(plan.readers, [])
+            loops.append(plan.place)
+            places = readers_in_words(plan.readers)
+            short = places if len(loops) == 1 else f"the code that {where(loops[0], self.folder)} names"
+            obligations, notes = ([each.replace(places, short) for each in some] for some in (obligations, notes))
+        return [shorten(each, self.folder) for each in obligations], [shorten(each, self.folder) for each in notes]
 
 
 def accept(kinds: Iterable[str]) -> str:

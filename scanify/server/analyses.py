@@ -96,7 +96,7 @@ class Memory:
         for _ in range(2):  # what is read on the way is a part of the project, too: once more where something was
             forget_uses()
             given = frozenset([path, *self._sources])
-            loops = decisions(index, [path], Choices(stack, given), among=touching)
+            loops, _ = decisions(index, [path], Choices(stack, given), among=touching)
             if given.issuperset(self._sources):
                 break
         loops = list(within_framework(loops, config.target))
@@ -129,7 +129,7 @@ def _whole(job: Whole) -> Answer:
     project = Project(sources, (), config.root, listed)
     made = For(_stack(config), form_of(project.every, config.target, config.target_version), _policy(config))
     analysis = project.analyse(stack=made.stack, remarks=True, target=made.target)
-    analysis = heeded(project, for_target(project, analysis, made.target, made.stack, made.policy))
+    analysis = heeded(project, for_target(project, analysis, made.target, made.policy))
     found = dict(_by_file(analysis, config, project.texts()))
     said = comments(project, made)
     idle = [each for each in said if config.chosen.takes(each.rule, each.place.path, config.root)]
@@ -170,6 +170,7 @@ def _rewrite(job: Rewrite) -> Rewritten:
         stack=_stack(config),
         remat=_policy(config),
         accept=lambda plan: True,
+        keep_lists=True,
         target=form_of(project.every, job.target, config.version_of(job.target)),
         wanted=asked,
     )

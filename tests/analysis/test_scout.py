@@ -251,7 +251,7 @@ def test_files_without_a_loop_over_modules_are_answered_for_without_the_others(m
     asked: list[Path] = []
     loops_at = decided._loops_at
     monkeypatch.setattr(decided, "_loops_at", lambda index, path: asked.append(path) or loops_at(index, path))
-    assert not decided.decisions(Index(own.parent, sources), [own], Choices(None, frozenset()))
+    assert not decided.decisions(Index(own.parent, sources), [own], Choices(None, frozenset()))[0]
     assert asked == [own]
 
 

@@ -82,8 +82,9 @@ def test_where_nothing_looks_the_change_is_announced_in_one_line(tmp_path: Path)
 def test_the_first_places_are_named_and_the_others_are_counted(tmp_path: Path) -> None:
     text = "import jax\n\n\ndef f(p):\n" + "".join(f"    a{n} = len(jax.tree.leaves(p))\n" for n in range(7))
     found = plan(tmp_path, "train.py", text)
-    assert len(found.elsewhere) == 3
-    assert found.elsewhere[-1].endswith("and 4 more places look at leaves")
+    (said,) = found.elsewhere
+    assert "train.py:7 reads how many leaves there are (SCN317), and 4 more places: that changes" in said
+    assert [reader.place.span.line for reader in found.readers] == [5, 6, 7, 8, 9, 10, 11]
 
 
 @pytest.mark.parametrize(
@@ -153,17 +154,19 @@ def test_one_layer_alone_is_the_same(tmp_path: Path, tree: str, safe: bool) -> N
     assert (found.safe and isinstance(found.stack, InitStack)) == safe
 
 
-def test_a_rewrite_holds_back_and_names_the_place(
+def test_a_rewrite_leaves_the_list_and_names_the_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan(tmp_path, "train.py", "import optax\n\nopt = optax.lamb(1e-3)\n")
     assert run(["rewrite", "."]) == 0
     err = capsys.readouterr().err
-    assert "train.py:3 reads a norm of each leaf" in err and "--stack call" in err
+    assert "the list is stacked inside the call" in err and "train.py:3 reads a norm of each leaf (SCN311); `" in err
+    assert "ArrayStacked.of(self.layers).fold(x)" in (tmp_path / "model.py").read_text()
+    (tmp_path / "model.py").write_text(MODEL)
+    assert run(["rewrite", ".", "--stack", "init"]) == 0
+    assert "unsafe: train.py:3 reads a norm of each leaf" in capsys.readouterr().err
     assert (tmp_path / "model.py").read_text() == MODEL
-    assert run(["rewrite", "model.py", "--stack", "call"]) == 0
-    assert "scanify.nn" in (tmp_path / "model.py").read_text()
 
 
 @pytest.mark.parametrize(

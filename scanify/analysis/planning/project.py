@@ -1,12 +1,12 @@
 """All decisions about a project: loops are found, their functions run, and the decisions brought into line."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from scanify.analysis.block_seqs import block_seqs
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.linen.classes import LinenClasses
 from scanify.analysis.linen.find import linen_decisions, stands_in_linen
@@ -22,12 +22,11 @@ from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.lower.own_builtins import by_own_builtins
 from scanify.analysis.parameters.find import facts_over_parameters
-from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
 from scanify.analysis.planning.callers import called_by, callers, holds_unknown
 from scanify.analysis.planning.decide import Choices, decide
-from scanify.analysis.planning.remedies import REMEDIES
 from scanify.analysis.planning.scout import is_foreign, may_walk_modules, scout
-from scanify.analysis.planning.together import Decided, left_behind
+from scanify.analysis.planning.together import Decided, in_line, left_behind, not_of_stacks
 from scanify.analysis.planning.walked_sequentials import as_lists
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
 from scanify.analysis.values.objects.likeness import is_layer
@@ -35,14 +34,12 @@ from scanify.analysis.values.run.explore import Code, Explorer, model_list
 from scanify.analysis.values.run.interpreter import Interpreter
 
 _ROUNDS = 6  # of following other names of lists, and the callers of functions
-_BELOW = frozenset({"equinox", "jax", "jaxtyping"})
-_NOTHING_GAINED = ("SCN202", "SCN203", "SCN215")
 
 
 def decisions(
     index: Index, paths: Iterable[Path], choices: Choices, among: Callable[[Loop], bool] | None = None
-) -> list[Plan | Refusal]:
-    """A decision for every loop over modules in some files of a project.
+) -> tuple[list[Plan | Refusal], Callable[[], list[Plan | Refusal]]]:
+    """A decision for every loop over modules in some files of a project, and on demand those if all lists stay.
 
     All loops of the project are decided about, so that the answer for a file is the same whatever else is asked for;
     with `among` those alone that it says yes to, which is a first answer, soon and without regard to the others.
@@ -52,6 +49,14 @@ def decisions(
     facts = facts_of(run, index.paths if among is None else asked, among) if _any_to_decide(index, asked) else []
     if choices.parameters:
         facts += facts_over_parameters(index, asked, {fact.loop.node for fact in facts}, among)
+    decide_all = partial(_decisions, run, facts, asked)
+    return decide_all(choices), partial(decide_all, replace(choices, stack="call"))
+
+
+def _decisions(
+    run: Interpreter, facts: Sequence[LoopFact], asked: Collection[Path], choices: Choices
+) -> list[Plan | Refusal]:
+    index = run.index
     decided, final = _heeded(index, [(fact, decide(run, choices, fact)) for fact in facts])
     for _ in facts:
         stays = left_behind(decided, final)
@@ -87,7 +92,7 @@ def _heeded(index: Index, decided: Decided) -> tuple[Decided, list[Plan | Refusa
 
 
 def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
-    found = list(_not_of_stacks(as_lists(decided)))
+    found = list(not_of_stacks(as_lists(decided)))
     found.sort(key=_position)
     return in_line(index, found)
 
@@ -299,102 +304,3 @@ def _holds_layers(run: Interpreter, value: Value) -> bool:
         return False
     elements = [option for each in groups_of(value.cell) for option in options(each.element)]
     return not elements or any(isinstance(each, Unknown) or is_layer(run, each) for each in elements)
-
-
-# -- decisions that concern one another ------------------------------------------------------------------------------
-
-
-def in_line(index: Index, found: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
-    """The decisions, each with regard to the others: loops inside of others, lists inside of lists, shared lists."""
-    apart = list(_not_inside(found))
-    apart = list(_not_in_sites(apart))
-    return list(one_container(_not_below(index, apart)))
-
-
-def refused(plan: Plan | Refusal, rule: str, reason: str, remedy: str = "") -> Refusal:
-    """The loop of a plan, refused after all, or for another reason."""
-    return Refusal(
-        place=plan.place,
-        rule=rule,
-        reason=reason,
-        kind=plan.kind,
-        container=plan.container,
-        carry=plan.carry,
-        xs=plan.xs,
-        broadcast=plan.broadcast,
-        ys=plan.ys,
-        remedy=remedy or REMEDIES.get(rule, ""),
-    )
-
-
-def _not_of_stacks(decided: Decided) -> Iterator[Plan | Refusal]:
-    """A list whose elements are each a `Sequential` that becomes a stack stays: no loop is over what it was."""
-    stacked = {fact.loop.node for fact, each in decided if fact.loop.form is Form.SEQUENTIAL and isinstance(each, Plan)}
-    for fact, each in decided:
-        inside = any(layer.node in stacked for layer in fact.layers.classes)
-        if isinstance(each, Plan) and inside:
-            yield refused(each, "SCN212", "what it walks is built of a `Sequential` that is rewritten")
-        elif each is not None:
-            yield each
-
-
-def _not_inside(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
-    covered: tuple[Path | None, int] = (None, -1)
-    for each in found:
-        if isinstance(each, Plan):
-            if each.place.path == covered[0] and each.place.span.start < covered[1]:
-                remedy = "rewrite the outer loop first, then look at this one again"
-                yield refused(each, "SCN212", "the loop stands inside another one that is rewritten", remedy)
-                continue
-            covered = (each.place.path, each.place.span.end)
-        yield each
-
-
-def _not_in_sites(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
-    """Expressions that stand where a list is built that another plan stacks are refused."""
-    sites = [
-        site.place
-        for each in found
-        if isinstance(each, Plan) and isinstance(each.stack, InitStack)
-        for site in each.stack.sites
-        if not isinstance(site, Called)
-    ]
-    for each in found:
-        expression = isinstance(each, Plan) and (each.mapped is not None or each.folded is not None)
-        span = each.place.span
-        if expression and any(
-            site.path == each.place.path and site.span.start < span.end and span.start < site.span.end for site in sites
-        ):
-            assert isinstance(each, Plan)
-            what = "comprehension" if each.mapped else "loop"
-            yield refused(each, "SCN212", f"the {what} stands where another list is built, which is stacked there")
-        else:
-            yield each
-
-
-def _not_below(index: Index, found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
-    """A loop in a package that scanify is made with can't be rewritten: `import scanify` in it would import itself."""
-    for each in found:
-        module: Module | None = index.module_at(each.place.path)
-        package = module.name.partition(".")[0] if module is not None else ""
-        if package in _BELOW and (isinstance(each, Plan) or each.rule not in _NOTHING_GAINED):
-            reason = f"the rewrite would import `scanify`, which imports `{package}` itself"
-            yield refused(each, "SCN212", reason, "leave this loop as it is")
-        else:
-            yield each
-
-
-def one_container(found: Iterable[Plan | Refusal]) -> Iterator[Plan | Refusal]:
-    """A list that two loops walk is held by one container: a `BlockSeq` where either loop needs it."""
-    known = list(found)
-    lists = {
-        site
-        for each in known
-        if isinstance(each, Plan) and each.holds is Holds.BLOCK_SEQ and isinstance(each.stack, InitStack)
-        for site in each.stack.sites
-    }
-    for each in known:
-        if isinstance(each, Plan) and isinstance(each.stack, InitStack) and lists.intersection(each.stack.sites):
-            yield replace(each, holds=Holds.BLOCK_SEQ)
-        else:
-            yield each

@@ -1,5 +1,7 @@
 """What to do about a refused loop, in one line: the shortest advice of each rule's page."""
 
+from scanify.analysis.plan import Plan, Refusal
+
 REMEDIES = {
     "SCN201": "build the list in this project, or annotate the field or parameter that it comes from: `list[Block]`",
     "SCN202": "hold the layers of each class in a list of their own; where each is another one, keep the loop",
@@ -18,3 +20,19 @@ REMEDIES = {
     "SCN215": "annotate the argument with one class, `list[Block]`, where its layers are all of that class",
     "SCN216": "keep the loop: each layer is a program of its own shapes",
 }
+
+
+def refused(plan: Plan | Refusal, rule: str, reason: str, remedy: str = "") -> Refusal:
+    """The loop of a plan, refused after all, or for another reason."""
+    return Refusal(
+        place=plan.place,
+        rule=rule,
+        reason=reason,
+        kind=plan.kind,
+        container=plan.container,
+        carry=plan.carry,
+        xs=plan.xs,
+        broadcast=plan.broadcast,
+        ys=plan.ys,
+        remedy=remedy or REMEDIES.get(rule, ""),
+    )

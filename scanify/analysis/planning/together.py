@@ -1,19 +1,26 @@
-"""All loops over a list together: one that is stacked where it is built leaves no loop that takes the stack apart.
+"""Decisions that depend on one another: loops inside of others, lists inside of lists, several loops over one list.
 
-A list stays a list where another loop over it stays as it is, in whatever file: that loop would slice every layer out
-of the stack whenever it runs.
+A list stays a list if another loop over it stays as it is, in whatever file: that loop would slice every layer out of
+the stack whenever it runs.
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from scanify.analysis.facts import Place
+from scanify.analysis.index.module import Module
+from scanify.analysis.index.project import Index
 from scanify.analysis.loops.fact import LoopFact
 from scanify.analysis.lower.loop import Form
-from scanify.analysis.plan import Called, InitStack, Plan, Refusal
+from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.planning.decide import constructs
+from scanify.analysis.planning.remedies import refused
 from scanify.analysis.values.heap import DictCell, ListCell
 
+_BELOW = frozenset({"equinox", "jax", "jaxtyping"})
+_NOTHING_GAINED = ("SCN202", "SCN203", "SCN215")
 Decided = Sequence[tuple[LoopFact, Plan | Refusal | None]]
 
 
@@ -58,3 +65,83 @@ def _lists(fact: LoopFact) -> Iterator[ast.AST]:
         while isinstance(source, ListCell) and source.copied is not None:
             source = source.copied
         yield source.node
+
+
+def in_line(index: Index, found: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
+    """The decisions, each with regard to the others: loops inside of others, lists inside of lists, shared lists."""
+    apart = list(_not_inside(found))
+    apart = list(_not_in_sites(apart))
+    return list(one_container(_not_below(index, apart)))
+
+
+def not_of_stacks(decided: Decided) -> Iterator[Plan | Refusal]:
+    """A list whose elements are each a `Sequential` that becomes a stack stays: no loop is over what it was."""
+    stacked = {fact.loop.node for fact, each in decided if fact.loop.form is Form.SEQUENTIAL and isinstance(each, Plan)}
+    for fact, each in decided:
+        inside = any(layer.node in stacked for layer in fact.layers.classes)
+        if isinstance(each, Plan) and inside:
+            yield refused(each, "SCN212", "what it walks is built of a `Sequential` that is rewritten")
+        elif each is not None:
+            yield each
+
+
+def _not_inside(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    covered: tuple[Path | None, int] = (None, -1)
+    for each in found:
+        if isinstance(each, Plan):
+            if each.place.path == covered[0] and each.place.span.start < covered[1]:
+                remedy = "rewrite the outer loop first, then look at this one again"
+                yield refused(each, "SCN212", "the loop stands inside another one that is rewritten", remedy)
+                continue
+            covered = (each.place.path, each.place.span.end)
+        yield each
+
+
+def _not_in_sites(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    """Expressions that stand where a list is built that another plan stacks are refused."""
+    sites = [
+        site.place
+        for each in found
+        if isinstance(each, Plan) and isinstance(each.stack, InitStack)
+        for site in each.stack.sites
+        if not isinstance(site, Called)
+    ]
+    for each in found:
+        expression = isinstance(each, Plan) and (each.mapped is not None or each.folded is not None)
+        span = each.place.span
+        if expression and any(
+            site.path == each.place.path and site.span.start < span.end and span.start < site.span.end for site in sites
+        ):
+            assert isinstance(each, Plan)
+            what = "comprehension" if each.mapped else "loop"
+            yield refused(each, "SCN212", f"the {what} stands where another list is built, which is stacked there")
+        else:
+            yield each
+
+
+def _not_below(index: Index, found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    """A loop in a package that scanify is made with can't be rewritten: `import scanify` in it would import itself."""
+    for each in found:
+        module: Module | None = index.module_at(each.place.path)
+        package = module.name.partition(".")[0] if module is not None else ""
+        if package in _BELOW and (isinstance(each, Plan) or each.rule not in _NOTHING_GAINED):
+            reason = f"the rewrite would import `scanify`, which imports `{package}` itself"
+            yield refused(each, "SCN212", reason, "leave this loop as it is")
+        else:
+            yield each
+
+
+def one_container(found: Iterable[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    """A list that two loops walk is held by one container: a `BlockSeq` where either loop needs it."""
+    known = list(found)
+    lists = {
+        site
+        for each in known
+        if isinstance(each, Plan) and each.holds is Holds.BLOCK_SEQ and isinstance(each.stack, InitStack)
+        for site in each.stack.sites
+    }
+    for each in known:
+        if isinstance(each, Plan) and isinstance(each.stack, InitStack) and lists.intersection(each.stack.sites):
+            yield replace(each, holds=Holds.BLOCK_SEQ)
+        else:
+            yield each

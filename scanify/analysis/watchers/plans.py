@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from scanify.analysis.index import Definition, External, Index
+from scanify.analysis.obligations import Reader, readers_in_words
 from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.follow.calls import SHOWN
@@ -17,13 +18,12 @@ from scanify.analysis.watchers.tables import OPTAX_PER_LEAF, PER_LEAF_PACKAGES
 from scanify.analysis.watchers.watcher import Watcher
 
 _NAME = re.compile(r"[^\W\d]\w*")
-_SHOWN = 3
 OPTIMISERS = frozenset((*OPTAX_PER_LEAF.values(), *PER_LEAF_PACKAGES.values()))
 _FIELD = re.compile(r"[^\W\d][\w.]*\.([^\W\d]\w*)")
 
 
 def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan | Refusal, ...]:
-    """The decisions, with what the project reads of leaves as obligations of the plans that change the leaves.
+    """The decisions, with what the project reads of leaves as an obligation of the plans that change the leaves.
 
     Where a list is kept for the sake of code that reads its leaves, the rule for what it reads is said with it.
     """
@@ -31,8 +31,8 @@ def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan |
         return tuple(loops)
     found = watchers(index) if any(map(_may_be_watched, loops)) else ()
     found = (*found, *_given(loops, index, found))
-    readers = program_readers(index)
-    return _of_shared_lists([_read(_watched(_kept(one, found), found, index), readers) for one in loops])
+    programs = _of_programs(program_readers(index))
+    return _of_shared_lists([_watched(_kept(one, found), found, index) for one in loops], programs)
 
 
 def _may_be_watched(one: Plan | Refusal) -> bool:
@@ -42,28 +42,35 @@ def _may_be_watched(one: Plan | Refusal) -> bool:
     return isinstance(one.stack, InitStack) or (one.stack.at is not None and not one.stack.rule)
 
 
-def _of_shared_lists(loops: Sequence[Plan | Refusal]) -> tuple[Plan | Refusal, ...]:
+def _of_shared_lists(loops: Sequence[Plan | Refusal], programs: tuple[str, ...]) -> tuple[Plan | Refusal, ...]:
     """The decisions, where all loops over one list have the obligations about other code that one of them has.
 
     One loop may walk the list under a name of its own, by which a reader of the field is not recognised.
     """
-    said: dict[object, dict[str, None]] = {}
-    for each in loops:
-        for site in _sites(each):
-            said.setdefault(site, {}).update(dict.fromkeys(each.elsewhere if isinstance(each, Plan) else ()))
-    return tuple(_obliged(each, [text for site in _sites(each) for text in said[site]]) for each in loops)
+    plans = [one for one in loops if isinstance(one, Plan)]
+    return tuple(
+        _obliged(one, [each for each in plans if each is one or _sites(each) & _sites(one)], programs)
+        if isinstance(one, Plan)
+        else one
+        for one in loops
+    )
 
 
-def _sites(one: Plan | Refusal) -> Sequence[object]:
-    return one.stack.sites if isinstance(one, Plan) and isinstance(one.stack, InitStack) else ()
+def _sites(one: Plan) -> frozenset[object]:
+    return frozenset(one.stack.sites) if isinstance(one.stack, InitStack) else frozenset()
 
 
-def _obliged(one: Plan | Refusal, said: Iterable[str]) -> Plan | Refusal:
-    """A plan with further obligations about other code."""
-    if isinstance(one, Refusal) or not said:
-        return one
-    obligations = tuple(dict.fromkeys((*one.obligations, *said)))
-    return replace(one, obligations=obligations, elsewhere=tuple(dict.fromkeys((*one.elsewhere, *said))))
+def _obliged(one: Plan, sharing: Iterable[Plan], programs: tuple[str, ...]) -> Plan:
+    """A plan with the readers and other obligations about other code of all plans that are `sharing` its list."""
+    sharing = list(sharing)
+    readers = tuple(dict.fromkeys(reader for each in sharing for reader in each.readers))
+    said = [text for each in sharing for text in each.elsewhere] + [*programs, *_said(readers)]
+    return replace(
+        one,
+        readers=readers,
+        obligations=tuple(dict.fromkeys((*one.obligations, *said))),
+        elsewhere=tuple(dict.fromkeys((*one.elsewhere, *said))),
+    )
 
 
 def _given(loops: Sequence[Plan | Refusal], index: Index, found: Sequence[Watcher]) -> list[Watcher]:
@@ -85,21 +92,13 @@ def _seen(one: Plan, found: Iterable[Watcher], index: Index) -> list[Watcher]:
     return [each for each in found if _sees(each, named, name)]
 
 
-def _read(one: Plan | Refusal, readers: Sequence[Watcher]) -> Plan | Refusal:
-    """A plan, with what the project reads of programs: a scan is another one, wherever its layers are stacked."""
-    if isinstance(one, Refusal) or not readers:
-        return one
-    said = _first(
-        [f"{each.place} reads {each.reads} ({each.rule}), in which a scan counts once" for each in readers],
-        "places read programs",
-    )
-    return _obliged(one, said)
+def _of_programs(readers: Sequence[Watcher]) -> tuple[str, ...]:
+    """The obligation about code that reads programs: a scan is another one, wherever its layers are stacked."""
+    return (f"{readers_in_words(list(map(_reader, readers)))}, in which a scan counts once",) if readers else ()
 
 
-def _first(said: Sequence[str], others: str) -> tuple[str, ...]:
-    """The first few of some sentences; the last of them says how many `others` there are."""
-    shown = tuple(said[:_SHOWN])
-    return shown if len(said) <= _SHOWN else (*shown[:-1], f"{shown[-1]}; and {len(said) - _SHOWN} more {others}")
+def _reader(watcher: Watcher) -> Reader:
+    return Reader(watcher.place, watcher.reads, watcher.rule)
 
 
 def _kept(one: Plan | Refusal, found: Iterable[Watcher]) -> Plan | Refusal:
@@ -143,10 +142,8 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Pla
     lines = {(each.place.path, each.place.span.line) for each in seen if not each.given}
     seen = [each for each in seen if not each.given or (each.place.path, each.place.span.line) not in lines]
     texts = [f"the text of the model that {each.place} shows has the stack in it" for each in shown[:1]]
-    one = replace(one, notes=(*one.notes, checkpoints(one), *texts))
-    if not seen:
-        return one
-    return _obliged(one, _first([*map(_said, seen)], "places look at leaves"))
+    readers = tuple(map(_reader, seen))
+    return replace(one, notes=(*one.notes, checkpoints(one), *texts), readers=readers)
 
 
 def _sees(watcher: Watcher, named: Callable[[], Sequence[Definition | External | None]], name: str) -> bool:
@@ -158,20 +155,19 @@ def _sees(watcher: Watcher, named: Callable[[], Sequence[Definition | External |
     return not watcher.classes or may_hold(named(), watcher.classes)
 
 
-def _said(watcher: Watcher) -> str:
-    return (
-        f"{watcher.place} reads {watcher.reads} ({watcher.rule}): that changes where layers are stacked when they are "
-        "built; "
-        f"`--stack call` leaves the parameters as they are{_instead(watcher)}"
-    )
+def _said(readers: Sequence[Reader]) -> tuple[str, ...]:
+    """The one obligation about all readers."""
+    instead = "".join(dict.fromkeys(map(_instead, readers)))
+    change = "that changes where layers are stacked when they are built; `--stack call` leaves the parameters"
+    return (f"{readers_in_words(readers)}: {change} as they are{instead}",) if readers else ()
 
 
-def _instead(watcher: Watcher) -> str:
+def _instead(reader: Reader) -> str:
     """What shows an optimiser, or a mask for one, the layers of a stack as those of a list."""
-    if watcher.reads == "the rank of each leaf" and watcher.rule == RANK:
+    if reader.reads == "the rank of each leaf" and reader.rule == RANK:
         return ", and scanify.optim has weight_decay_mask, a mask by the rank in a layer, and per_layer for optimizers"
-    if watcher.rule == PATH:
+    if reader.rule == PATH:
         return ", and scanify.optim.label_tree labels a stack as the list of its layers"
-    if watcher.reads in OPTIMISERS:
+    if reader.reads in OPTIMISERS:
         return ", and scanify.optim.per_layer(optimizer) sees each layer by itself"
     return ""

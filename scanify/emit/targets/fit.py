@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scanify.analysis.facts import Place
 from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Holds, InitStack, Plan, Refusal
+from scanify.analysis.planning.remedies import refused
 from scanify.emit.policy import policy_expression
 from scanify.emit.target import Target
 from scanify.emit.targets import SCANIFY, TARGETS
@@ -35,7 +36,7 @@ def fitted(
     fits = [_said(_nested(loop, policy)) for loop in loops]
     for at, loop in enumerate(loops):
         if isinstance(loop, Plan) and (reason := emitter.refusal(loop, policy)) is not None:
-            fits[at] = left_as_it_is(loop, refused(loop, reason, _remedy(loop)), _ALONE)
+            fits[at] = left_as_it_is(loop, refused(loop, BEYOND_THE_TARGET, reason, _remedy(loop)), _ALONE)
     while True:
         plans = [one for one in fits if isinstance(one, Plan)]
         why = {one.place: found for one in plans if (found := _unstackable(one, plans, loops, texts, emitter))}
@@ -44,7 +45,7 @@ def fitted(
         for at, one in enumerate(fits):
             if isinstance(one, Plan) and one.place in why:
                 reason = f"a stack of the target {target} is no list, and {why[one.place]}"
-                fits[at] = left_as_it_is(one, refused(one, reason, _STACK_IN_CALL), reason)
+                fits[at] = left_as_it_is(one, refused(one, BEYOND_THE_TARGET, reason, _STACK_IN_CALL), reason)
 
 
 def of_framework(loops: Loops, target: str) -> tuple[Plan | Refusal, ...]:
@@ -59,7 +60,7 @@ def of_framework(loops: Loops, target: str) -> tuple[Plan | Refusal, ...]:
 def _of_other_framework(plan: Plan, target: str, own: str) -> Refusal:
     other = next(name for name, emitter in TARGETS.items() if emitter.FRAMEWORK is plan.framework)
     reason = f"the target {target} is for modules of {own}, and these are of {plan.framework.value}"
-    return refused(plan, reason, f"`scanify rewrite --target {other}` is for such a loop")
+    return refused(plan, BEYOND_THE_TARGET, reason, f"`scanify rewrite --target {other}` is for such a loop")
 
 
 _OTHER_TARGET = "the target scanify can express this loop"
@@ -127,19 +128,3 @@ def _said(loop: Plan | Refusal) -> Plan | Refusal:
         f"no `if` asks `{number}`, the number of the layer, which is an array in a scan" for number in counted(loop)
     ]
     return replace(loop, obligations=(*loop.obligations, *said))
-
-
-def refused(plan: Plan, reason: str, remedy: str) -> Refusal:
-    """A plan as a refusal of the target."""
-    return Refusal(
-        place=plan.place,
-        rule=BEYOND_THE_TARGET,
-        reason=reason,
-        kind=plan.kind,
-        container=plan.container,
-        carry=plan.carry,
-        xs=plan.xs,
-        broadcast=plan.broadcast,
-        ys=plan.ys,
-        remedy=remedy,
-    )

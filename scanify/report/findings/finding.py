@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scanify.analysis.facts import Place
 from scanify.analysis.plan import Analysis, Plan, Refusal, Remark, Skipped
-from scanify.report.sentences import found, plural, refused, shorten, shown
+from scanify.report.sentences import Once, found, plural, refused, shorten, shown
 from scanify.source.notebook.magics import original
 
 # A comment behind the colon that a line ends with: what is quoted before it holds no such sign.
@@ -145,7 +145,8 @@ def findings(
 ) -> Findings:
     """The loops and remarks of an analysis with the comments that silence nothing, then the files that were not read.
     `texts` are those of the files."""
-    loops = [(loop.place, _loop(loop, texts, folder)) for loop in analysis.loops]
+    once = Once(folder)
+    loops = [(loop.place, _loop(loop, texts, once)) for loop in analysis.loops]
     said = list(comments)
     idle = [(each.place, Finding(each.rule, each.level, each.message, mark_of(each.place, texts))) for each in said]
     idle += [(each.place, _remark(each, texts, folder)) for each in analysis.remarks]
@@ -154,11 +155,11 @@ def findings(
     return Findings(analysis, (*(each for _, each in both), *skipped), folder, colour, summary, len(said))
 
 
-def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], folder: Path) -> Finding:
-    mark = mark_of(loop.place, texts)
+def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], once: Once) -> Finding:
+    mark, folder = mark_of(loop.place, texts), once.folder
     if isinstance(loop, Plan):
-        hints = [("unsafe", shorten(each, folder)) for each in loop.obligations]
-        hints += [("note", shorten(each, folder)) for each in loop.notes]
+        obligations, notes = once.of(loop)
+        hints = [*(("unsafe", each) for each in obligations), *(("note", each) for each in notes)]
         fix = "safe" if loop.safe else "unsafe"
         return Finding(
             loop.rule, Level.WARNING, found(loop), mark, tuple(hints), fix=fix, framework=loop.framework.value

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scanify.analysis.plan import Plan, Refusal, Remark
+from scanify.analysis.facts import Place
+from scanify.analysis.plan import CallStack, Plan, Refusal, Remark
 from scanify.report.findings.finding import Findings
-from scanify.report.sentences import found, shorten, shown
+from scanify.report.sentences import Once, found, shorten, shown
 
 VERSION = 1
 
@@ -14,13 +15,21 @@ VERSION = 1
 def render(every: Findings) -> str:
     """One JSON object, with paths relative to the folder where they lie below it."""
     analysis, folder = every.analysis, every.folder
+    once = Once(folder)
     document = {
         "version": VERSION,
         "files": analysis.files,
         "skipped": [
             {"path": shown(each.path, folder), "reason": shorten(each.reason, folder)} for each in analysis.skipped
         ],
-        "loops": [_loop(loop, folder) for loop in analysis.loops],
+        "loops": [_loop(loop, once) for loop in analysis.loops],
+        "readers": [
+            {
+                "loops": [_at(each, folder) for each in loops],
+                "places": [_at(each.place, folder) | {"rule": each.rule, "reads": each.reads} for each in readers],
+            }
+            for readers, loops in once.said.items()
+        ],
         "comments": [
             {
                 "path": shown(each.mark.path, folder),
@@ -38,26 +47,25 @@ def render(every: Findings) -> str:
 
 
 def _remark(each: Remark, folder: Path) -> dict[str, Any]:
-    lines = each.place.cell or each.place.span
     return {
-        "path": shown(each.place.path, folder),
-        "cell": each.place.cell.number if each.place.cell is not None else None,
-        "line": lines.line,
-        "end_line": lines.end_line,
+        **_at(each.place, folder),
+        "end_line": (each.place.cell or each.place.span).end_line,
         "rule": each.rule,
         "reason": shorten(each.reason, folder),
         "remedy": shorten(each.remedy, folder),
     }
 
 
-def _loop(loop: Plan | Refusal, folder: Path) -> dict[str, Any]:
-    rewritable = isinstance(loop, Plan)
-    lines = loop.place.cell or loop.place.span
+def _at(place: Place, folder: Path) -> dict[str, Any]:
+    number = place.cell.number if place.cell is not None else None
+    return {"path": shown(place.path, folder), "cell": number, "line": (place.cell or place.span).line}
+
+
+def _loop(loop: Plan | Refusal, once: Once) -> dict[str, Any]:
+    rewritable, folder = isinstance(loop, Plan), once.folder
     return {
-        "path": shown(loop.place.path, folder),
-        "cell": loop.place.cell.number if loop.place.cell is not None else None,
-        "line": lines.line,
-        "end_line": lines.end_line,
+        **_at(loop.place, folder),
+        "end_line": (loop.place.cell or loop.place.span).end_line,
         "rule": loop.rule,
         "status": "rewritable" if rewritable else "refused",
         "kind": loop.kind.value,
@@ -68,5 +76,6 @@ def _loop(loop: Plan | Refusal, folder: Path) -> dict[str, Any]:
         "xs": {each.target: each.axis for each in loop.xs},
         "broadcast": list(loop.broadcast),
         "ys": list(loop.ys),
-        "obligations": [shorten(each, folder) for each in loop.obligations] if isinstance(loop, Plan) else [],
+        "stack": ("call" if isinstance(loop.stack, CallStack) else "init") if isinstance(loop, Plan) else None,
+        "obligations": once.of(loop)[0] if isinstance(loop, Plan) else [],
     }
