@@ -10,6 +10,7 @@ import pytest
 from scanify.cli import run
 from scanify.errors import Exit
 from scanify.verify.mesh.on_mesh import OnMesh
+from scanify.verify.training.losses import Losses, Step
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
 
 PROVED = Verdict(Status.PROVED)
@@ -270,7 +271,7 @@ class TestMesh:
 
         def verify(changes: Any, cases: Any, **options: Any) -> Verification:
             done = stand(changes, cases, **options)
-            return done if not options["mesh"] else Verification(tuple(answers[case.text] for case in cases))
+            return done if not options.get("mesh") else Verification(tuple(answers[case.text] for case in cases))
 
         monkeypatch.setattr("scanify.verify.run.verify", verify)
         return answers
@@ -279,7 +280,7 @@ class TestMesh:
         self, stand: Stand, meshed: dict[str, CaseResult], capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run([*TWO, "--mesh", "8"]) == Exit.OK
-        assert [(call["comparer"] == self.MESHED, call["mesh"]) for call in stand.calls] == [
+        assert [(call["comparer"] == self.MESHED, call.get("mesh", ())) for call in stand.calls] == [
             (False, ()),
             (True, (("data", 8),)),
         ]
@@ -308,3 +309,54 @@ class TestMesh:
 def test_a_report_that_cannot_be_written_is_told(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*TWO, "--output", "no/such/folder/report"]) == Exit.USAGE
     assert "--output: no/such/folder/report cannot be written: No such file" in capsys.readouterr().err
+
+
+class TestSteps:
+    """`--steps` runs the cases once more, and trains both versions."""
+
+    COMPARER = "scanify.verify.training.side_by_side:trained_case"
+
+    @pytest.fixture
+    def trained(self, stand: Stand, monkeypatch: pytest.MonkeyPatch) -> dict[str, CaseResult]:
+        """The answers of the run that trains, by the case."""
+        steps = (Step(2.0, 2.0, equal=True), Step(1.0, 1.5, equal=False, relative=0.5))
+        losses = Losses("SGD (rate 0.01)", "the output", 9, steps)
+        tested = Verdict(Status.TESTED, "2 steps: close")
+        answers = {"cases.py:f": CaseResult("cases.py:f", training=tested, losses=losses)}
+
+        def verify(changes: Any, cases: Any, **options: Any) -> Verification:
+            done = stand(changes, cases, **options)
+            return done if not options.get("steps") else Verification(tuple(answers[case.text] for case in cases))
+
+        monkeypatch.setattr("scanify.verify.run.verify", verify)
+        return answers
+
+    def test_the_losses_are_shown_beside_the_verdicts(
+        self, stand: Stand, trained: dict[str, CaseResult], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run([*TWO, "--remat", "nested", "--steps", "2"]) == Exit.OK
+        assert [
+            (call["comparer"] == self.COMPARER, call.get("steps", 0), call["policies"]) for call in stand.calls
+        ] == [
+            (False, 0, ("nested",)),
+            (True, 2, (None,)),
+        ]
+        printed = capsys.readouterr().out
+        assert "losses of 2 steps: the output, SGD (rate 0.01)" in printed and "PROVED" in printed
+
+    def test_losses_that_differ_fail(self, trained: dict[str, CaseResult], capsys: pytest.CaptureFixture[str]) -> None:
+        trained["cases.py:f"] = CaseResult("cases.py:f", training=Verdict(Status.FAILED, "they part"))
+        assert run([*TWO, "--steps", "2"]) == Exit.VERIFICATION
+        assert "training FAILED  they part" in capsys.readouterr().out
+
+    def test_a_case_that_cannot_be_trained_is_not_run(
+        self, trained: dict[str, CaseResult], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        trained["cases.py:f"] = CaseResult("cases.py:f", error="it took too long")
+        assert run([*TWO, "--steps", "2"]) == Exit.VERIFICATION
+        assert "training NOT RUN  it took too long" in capsys.readouterr().out
+
+    def test_models_without_weights_are_not_trained(self, stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run([*TWO, "--steps", "2", "--abstract"]) == Exit.USAGE
+        assert "--steps trains the model, and --abstract builds it without weights" in capsys.readouterr().err
+        assert run([*TWO, "--steps", "0"]) == Exit.USAGE and not stand.calls

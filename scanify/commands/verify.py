@@ -1,9 +1,10 @@
 """`scanify verify`: compare two versions of a model on cases, the second one rewritten in memory or by hand."""
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,6 +33,7 @@ from scanify.commands.verifying.certificates import proofs_into, replay_file
 from scanify.commands.verifying.on_mesh import with_mesh
 from scanify.commands.verifying.options import CaseRun, Running, choose_run, run_options
 from scanify.commands.verifying.proposed import proposed_run
+from scanify.commands.verifying.side_by_side import demand_values, steps_option, with_losses
 from scanify.configuration.config import REMATS, SYNONYMS, Config, load_config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome
@@ -112,6 +114,7 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "lie: its attribute `shardings` is given the path and the array of each leaf of the loop version and answers a "
     "PartitionSpec, or None; its attribute `pipeline` may name an axis to cut the layers of stacks over.",
 )
+@steps_option
 @advise_option
 @run_options(recorded=True)
 def command(
@@ -130,6 +133,7 @@ def command(
     certificate: str | None,
     replay: str | None,
     mesh: str | None,
+    steps: int | None,
     advise: bool,
     running: Running,
 ) -> int:
@@ -148,12 +152,13 @@ def command(
             raise ScanifyError("--replay checks a certificate and runs nothing: give it alone")
         return replay_file(replay)
     _check_mode(file, before, after, against, named=stack is not None or wanted.said or bool(accepted))
+    demand_values(steps, abstract=running.abstract)
     given = load_project((file,), stack, wanted=wanted, accepted=accepted) if file and against is None else None
     named = [Path(each) for each in (file, before, after) if each is not None]
     config = load_config(named) if given is None else given.config
     run = choose_run(cases, config, running)
     policies = tuple(SYNONYMS.get(each, each) for each in remats)
-    axes = () if mesh is None else parse_mesh(mesh)
+    extras = _Extras(measure, advise, () if mesh is None else parse_mesh(mesh), steps)
     if run is None and given is None:
         raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
     with proofs_into(certificate) as keep:
@@ -161,12 +166,12 @@ def command(
             assert given is not None
             _demand_changes(_rewrite(given, policies), given)
             with proposed_run(given, running) as run:
-                result = _rewritten(given, keep(run), policies, measure=measure, advise=advise, mesh=axes)
+                result = _rewritten(given, keep(run), policies, extras)
         elif given is not None:
-            result = _rewritten(given, keep(run), policies, measure=measure, advise=advise, mesh=axes)
+            result = _rewritten(given, keep(run), policies, extras)
         else:
             changes = _changes(before, after, against, file, run, config)
-            result = _by_hand(changes, keep(run), policies, measure=measure, advise=advise, mesh=axes)
+            result = _by_hand(changes, keep(run), policies, extras)
         _report(result, form, output)
         keep.save(result)
     return Exit.VERIFICATION if not result.good else Exit.FINDINGS if result.held_back else Exit.OK
@@ -207,9 +212,30 @@ def _check_mode(file: str | None, before: str | None, after: str | None, against
         demand_importable(Path(file))
 
 
-def _rewritten(
-    given: Given, run: CaseRun, policies: tuple[str, ...], *, measure: bool, advise: bool, mesh: "Axes"
-) -> "Verification":
+@dataclass(frozen=True)
+class _Extras:
+    """What is wanted of each case beside the verdicts."""
+
+    measure: bool
+    advise: bool
+    mesh: "Axes"
+    steps: int | None
+
+    def added(
+        self, result: "Verification", verify: "Callable[..., Verification]", policies: Sequence[str | None]
+    ) -> "Verification":
+        """The verification with advice, the figures on a mesh, the scan under these `policies`, and losses.
+
+        `verify` runs the cases once more.
+        """
+        if self.advise and result.good:
+            result = replace(result, advice=advice_on(verify))
+        if self.mesh:
+            result = with_mesh(result, partial(verify, policies=policies, mesh=self.mesh))
+        return result if self.steps is None else with_losses(result, partial(verify, steps=self.steps))
+
+
+def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], extras: _Extras) -> "Verification":
     """Verify the file that was given against what scanify makes of it."""
     outcome = _rewrite(given, policies)
     _demand_changes(outcome, given)
@@ -217,18 +243,12 @@ def _rewritten(
     requested = _requested(policies)
     if not given.policy_at_run_time:
         compared, requested = (None,), None  # as it is written
-    result = verify_outcome(
-        outcome, given.project, run, requested=requested, measure=measure, policies=compared, paced=not advise
-    )
+    options: dict[str, Any] = {"measure": extras.measure, "paced": not extras.advise}
+    result = verify_outcome(outcome, given.project, run, requested=requested, policies=compared, **options)
     if run.cache is not None:
         keep_verdict(given.config.root, {path: outcome.before[path] for path in outcome.changes}, result)
-    if advise and result.good:
-        found = advice_on(partial(verify_outcome, outcome, given.project, run, requested=None))
-        result = replace(result, advice=found)
-    if mesh:
-        shown_under = policies or (("none", None) if given.policy_at_run_time else (None,))
-        meshed = partial(verify_outcome, outcome, given.project, run, requested=None, policies=shown_under, mesh=mesh)
-        result = with_mesh(result, meshed)
+    shown_under = policies or (("none", None) if given.policy_at_run_time else (None,))
+    result = extras.added(result, partial(verify_outcome, outcome, given.project, run, requested=None), shown_under)
     return replace(result, diff=render_diff(outcome.before, outcome.texts, Path.cwd()))
 
 
@@ -254,20 +274,14 @@ def _by_hand(
     changes: "list[tuple[ByHand, tuple[CaseSpec, ...]]]",
     run: CaseRun,
     policies: tuple[str, ...],
-    *,
-    measure: bool,
-    advise: bool,
-    mesh: "Axes",
+    extras: _Extras,
 ) -> "Verification":
     """Verify a change that somebody made: as it is written, unless policies are named; for each file with its cases."""
     results = []
     for change, cases in changes:
-        own = replace(run, cases=cases)
-        result = verify_by_hand(change, own, policies=policies or (None,), measure=measure, paced=not advise)
-        if advise and result.good:
-            result = replace(result, advice=advice_on(partial(verify_by_hand, change, own)))
-        if mesh:
-            result = with_mesh(result, partial(verify_by_hand, change, own, policies=policies or (None,), mesh=mesh))
+        verify, shown_under = partial(verify_by_hand, change, replace(run, cases=cases)), policies or (None,)
+        result = verify(policies=shown_under, measure=extras.measure, paced=not extras.advise)
+        result = extras.added(result, verify, shown_under)
         results.append(replace(result, diff=change.diff(Path.cwd())))
     advice = [each.advice for each in results if each.advice is not None]
     return replace(

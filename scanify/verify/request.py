@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 from scanify.verify.cache.consulted import Consulted
 from scanify.verify.cases.case import CaseSpec
@@ -30,6 +31,20 @@ class Tree:
         return self.copy / path.relative_to(self.here) if path.is_relative_to(self.here) else path
 
 
+class Runs(TypedDict, total=False):
+    """Fields of a `Request` for runs of a case that compare nothing."""
+
+    mesh: Axes
+    steps: int
+
+
+class Extras(Runs, total=False):
+    """Fields of a `Request` for work on a case besides the comparison."""
+
+    execute: bool
+    paced: str
+
+
 @dataclass(frozen=True)
 class Request:
     """One case to run: its module is the file `target`, which need not be among the `changes`.
@@ -43,7 +58,8 @@ class Request:
     state of the whole project, that is in `tree`, and `data` are the files beside Python's that differ: the original
     must not look at those of here. Into the folder `certificates` what is proved is written, a file for each variant.
     With `execute` what is proved is compiled and run, too. Where there is a `mesh`, the process has as many virtual
-    devices, and the comparer is given it. `paced` says what is timed in passing (`scanify.verify.measure.in_passing`).
+    devices, and the comparer is given it. `steps` is how many both versions are trained for, 0 for none. `paced` says
+    what is timed in passing (`scanify.verify.measure.in_passing`).
     """
 
     case: CaseSpec
@@ -62,6 +78,7 @@ class Request:
     execute: bool = False
     mesh: Axes = ()
     paced: str = ""
+    steps: int = 0
 
 
 @dataclass(frozen=True)

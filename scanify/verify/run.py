@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import scanify
 from scanify.errors import ScanifyError
@@ -20,8 +21,7 @@ from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.children.limits import Limits, human_bytes
 from scanify.verify.children.process import Outcome, run_child
 from scanify.verify.depth import with_depth
-from scanify.verify.mesh.axes import Axes
-from scanify.verify.request import Change, Request, Response, Tree
+from scanify.verify.request import Change, Extras, Request, Response, Tree
 from scanify.verify.unscanned import with_loops_that_stay
 from scanify.verify.verdict import CaseResult, Verification
 from scanify.verify.versions.project import is_installed
@@ -46,9 +46,7 @@ def verify(
     data: Sequence[Path] = (),
     tree: Callable[[], AbstractContextManager[Tree]] | None = None,
     certificates: Path | None = None,
-    execute: bool = False,
-    mesh: Axes = (),
-    paced: str = "",
+    **extras: Unpack[Extras],
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
@@ -72,9 +70,7 @@ def verify(
         comparer=comparer,
         data=tuple(_absolute(path) for path in data),
         certificates=certificates,
-        execute=execute,
-        mesh=mesh,
-        paced=paced,
+        **extras,
     )
     results, own = list[CaseResult](), None
     with ExitStack() as stack:

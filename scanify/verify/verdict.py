@@ -6,6 +6,7 @@ from enum import Enum
 from scanify.verify.measure.pace import Pace
 from scanify.verify.mesh.on_mesh import OnMesh
 from scanify.verify.profile.startup import Startup
+from scanify.verify.training.losses import Losses
 
 
 class Status(Enum):
@@ -151,7 +152,8 @@ class CaseResult:
     Once for all policies, because remat does not matter to them: `tangents` compares forward derivatives (jvp),
     `batched` the outputs under vmap, `keys` says whether random keys are used more than once,
     `updates` compares the parameters after one step with the case's optimiser. Each is None where it
-    does not apply; `notes` then say why.
+    does not apply; `notes` then say why. `training` compares the `losses` of both versions while they are trained
+    (`scanify.verify.training.side_by_side`), if that was requested; it is never PROVED.
 
     `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
     a message for the user. `output` is what the user's code printed.
@@ -182,6 +184,8 @@ class CaseResult:
     cached: bool = False
     startup: Startup | None = None
     updates: Verdict | None = None
+    training: Verdict | None = None
+    losses: Losses | None = None
     on_mesh: OnMesh | None = None
     pace: Pace | None = None
     proviso: str = ""
@@ -197,7 +201,7 @@ class CaseResult:
     @property
     def once(self) -> tuple[Verdict | None, ...]:
         """The verdicts that do not depend on a policy, but that on the initial parameters."""
-        return self.depth, self.tangents, self.batched, self.keys, self.updates
+        return self.depth, self.tangents, self.batched, self.keys, self.updates, self.training
 
     @property
     def good(self) -> bool:

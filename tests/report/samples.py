@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from scanify.verify.mesh.on_mesh import Collective, OnMesh, Partitioned
+from scanify.verify.training.losses import Losses, Step
 from scanify.verify.verdict import (
     Advice,
     CaseResult,
@@ -106,6 +107,16 @@ def on_mesh() -> OnMesh:
     )
 
 
+def trained(count: int = 3) -> CaseResult:
+    """A case that was trained, with losses that differ from the third step on."""
+    steps = [
+        Step(4.5 - at / 8, 4.5 - at / 8 + 1e-6 * (at > 1), at < 2, 0 if at < 2 else 2, 1e-6 * (at > 1))
+        for at in range(count)
+    ]
+    how = Losses("SGD (rate 0.01)", "the output", 9, tuple(steps))
+    return gpt(training=Verdict(Status.TESTED, "3 steps: at most 2 ulp apart"), losses=how)
+
+
 def failed() -> CaseResult:
     """A case that is wrong in several ways."""
     case = gpt()
@@ -203,6 +214,7 @@ def verifications() -> dict[str, Verification]:
         "advised": Verification((gpt(2), gpt(1, variant=(("depth", "1"),))), VERSIONS, DIFF, advice()),
         "nothing to advise": Verification((gpt(),), VERSIONS, DIFF, ()),
         "on a mesh": Verification((gpt(on_mesh=on_mesh()),), VERSIONS, DIFF),
+        "trained": Verification((trained(),), VERSIONS, DIFF),
         "empty": Verification(()),
     }
 

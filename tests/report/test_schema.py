@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from scanify.report.verification.json import SCHEMA_FILE, VERSION, verification_json
 from scanify.verify.mesh.hlo import KINDS
 from scanify.verify.mesh.on_mesh import Collective, OnMesh, Partitioned
+from scanify.verify.training.losses import Losses, Step
 from scanify.verify.verdict import (
     CaseResult,
     Difference,
@@ -80,6 +81,11 @@ partitioned = st.builds(
 )
 axes = st.lists(st.tuples(st.text(max_size=5), st.integers(1, 512)), max_size=2).map(tuple)
 meshes = st.builds(OnMesh, axes, st.lists(partitioned, max_size=2).map(tuple), texts)
+losses = st.floats() | st.just(float("nan"))
+steps = st.builds(Step, losses, losses, st.booleans(), sizes, st.floats(0))
+trained = st.builds(
+    Losses, st.text(max_size=5), st.text(max_size=5), st.integers(4, 17), st.lists(steps, max_size=2).map(tuple)
+)
 common = {
     "case": st.text(max_size=5),
     "output": st.text(max_size=5),
@@ -90,6 +96,7 @@ common = {
     "cached": st.booleans(),
     "original": measurements,
     "on_mesh": st.none() | meshes,
+    "losses": st.none() | trained,
     "findings": texts,
 }
 maybe = st.none() | verdicts
@@ -101,6 +108,7 @@ compared = st.builds(
     tangents=maybe,
     batched=maybe,
     keys=maybe,
+    training=maybe,
 )
 stopped = st.builds(CaseResult, **common, error=st.text(max_size=5))
 verifications = st.builds(Verification, st.lists(compared | stopped, max_size=2).map(tuple), pairs, st.text(max_size=5))

@@ -70,6 +70,8 @@ def test_every_field_of_the_contract_is_there() -> None:
                 "batched": {"status": "FAILED", "reason": "values differ", "difference": DIFFERENCE_JSON},
                 "keys": None,
                 "updates": None,
+                "training": None,
+                "losses": None,
                 "on_mesh": None,
                 "original": {
                     "saved_bytes": 1024,

@@ -55,7 +55,9 @@ class Stack(Layers):
 Stack.__qualname__ = "Layers"  # the versions of a file have one name
 
 
-def compared(optimizer: Any, after: Any = None, *, abstract: bool = False) -> CaseResult:
+def versions(optimizer: Any, after: Any = None) -> tuple[Any, Any]:
+    """Two cases, a list of layers and their stack."""
+
     def built(kind: Any, make: Any) -> Any:
         keys = jax.random.split(jax.random.key(0), 3)
         return kind(make([eqx.nn.Linear(3, 3, key=key) for key in keys])), (jnp.arange(3.0),)
@@ -67,8 +69,12 @@ def compared(optimizer: Any, after: Any = None, *, abstract: bool = False) -> Ca
         return built(Stack, ArrayStacked.of)
 
     first.optimizer, second.optimizer = optimizer, after or optimizer  # type: ignore[attr-defined]
+    return first, second
+
+
+def compared(optimizer: Any, after: Any = None, *, abstract: bool = False) -> CaseResult:
     options: Any = {"policies": ["none"], "requested": None, "abstract": abstract, "measure": False}
-    return compare_case("case", first, second, **options)
+    return compare_case("case", *versions(optimizer, after), **options)
 
 
 def verdict(*given: Any, **options: Any) -> Any:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from scanify.analysis.facts import Place
 from scanify.analysis.obligations import ELSEWHERE
@@ -19,7 +19,7 @@ from scanify.source.read import encode
 
 if TYPE_CHECKING:
     from scanify.commands.verifying.by_hand import ByHand
-    from scanify.verify.mesh.axes import Axes
+    from scanify.verify.request import Runs
     from scanify.verify.verdict import Verification
 
 
@@ -128,8 +128,8 @@ def verify_outcome(
     measure: bool,
     policies: Sequence[str | None] = REMATS,
     comparer: str = "scanify.verify.compare.compare:compare_case",
-    mesh: "Axes" = (),
     paced: bool = False,
+    **extras: "Unpack[Runs]",
 ) -> "Verification":
     """Verify what `outcome` would change, under all policies unless some are named. None is the policy as written."""
     from rich.console import Console
@@ -152,7 +152,7 @@ def verify_outcome(
             cache=run.cache,
             certificates=run.certificates,
             execute=run.execute,
-            mesh=mesh,
+            **extras,
             paced=_paced(run) if paced else "",
         )
     accepted, held = (unshown(plans, Path.cwd()) for plans in (outcome.applied, outcome.beyond_cases))
@@ -170,8 +170,8 @@ def verify_by_hand(
     policies: Sequence[str | None],
     measure: bool,
     comparer: str = "scanify.verify.compare.compare:compare_case",
-    mesh: "Axes" = (),
     paced: bool = False,
+    **extras: "Unpack[Runs]",
 ) -> "Verification":
     """Verify a change that somebody made by hand."""
     from rich.console import Console
@@ -195,7 +195,7 @@ def verify_by_hand(
             cache=run.cache,
             certificates=run.certificates,
             execute=run.execute,
-            mesh=mesh,
+            **extras,
             paced=_paced(run) if paced else "",
             notify=notify,
             comparer=comparer,

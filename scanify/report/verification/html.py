@@ -15,7 +15,8 @@ from scanify.report.verification.sweep import sweeps
 from scanify.verify.verdict import CaseResult, Verdict, Verification
 
 _SYMBOLS = {"PROVED": "✓", "VERIFIED": "✓", "FAILED": "✗", "NOT VERIFIED": "!"}
-_COLUMNS = ("remat", "outputs", "gradients", "parameters", "tangents", "batched", "keys", "updates", "depth")
+_ONCE = ("parameters", "tangents", "batched", "keys", "updates", "training", "depth")
+_COLUMNS = ("remat", "outputs", "gradients", *_ONCE)
 _MEANINGS = (
     ("PROVED", "equal for all inputs of these shapes and dtypes: both programs compute the same operations"),
     ("TESTED", "agrees numerically on many inputs, not proved"),
@@ -28,6 +29,7 @@ _MEANINGS = (
     ("batched", "the outputs under vmap"),
     ("keys", "no random key is used more than once"),
     ("updates", "the parameters after one step with the optimiser of the case"),
+    ("training", "the losses of both versions in training, as far as rounding lets them be equal"),
     ("depth", "NOT RUN if a rewritten loop runs fewer than two iterations, which shows nothing of a scan"),
 )
 _LINES = 5_000
@@ -128,7 +130,7 @@ def _breakable(name: str) -> Markup:
 
 
 def _whole(case: CaseResult) -> dict[str, Verdict | None]:
-    empty: dict[str, Verdict | None] = dict.fromkeys(_COLUMNS[3:])
+    empty: dict[str, Verdict | None] = dict.fromkeys(_ONCE)
     return empty | dict(once(case))
 
 

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from scanify.report.verification import on_mesh
+from scanify.report.verification import losses, on_mesh
 from scanify.report.verification.figures import EVERY, LOOP, backend, measured, rows
 from scanify.report.verification.html_plots import bar_plots
 from scanify.report.verification.markup import Markup, join, tag, text
 from scanify.report.verification.remarks import Statement, findings, notes, place, sides, statements, under
 from scanify.report.verification.summary import about, in_seconds
 from scanify.verify.mesh.on_mesh import OnMesh
+from scanify.verify.training.losses import Losses
 from scanify.verify.verdict import CaseResult, Difference, Status, Verdict
 
 _SYMBOLS = {Status.PROVED: "✓", Status.TESTED: "≈", Status.FAILED: "✗", Status.NOT_RUN: "–"}
@@ -32,6 +33,7 @@ def case_section(number: int, case: CaseResult, *, fold: bool) -> Markup:
         items = [tag("li", tag("strong", f"{where}: ") if where else "", prose(said)) for where, said in texts]
         parts += [tag("h3", head), tag("ul", *items, class_=kind)] if items else []
     parts += _measurements(ident, case)
+    parts += [] if case.losses is None else _losses(case.losses)
     parts += [] if case.on_mesh is None else _mesh(case.on_mesh)
     parts += [_printed(case.output)] if case.output.strip() else []
     body = join(parts, "\n")
@@ -121,13 +123,25 @@ def _measurements(ident: str, case: CaseResult) -> list[Markup]:
     return parts
 
 
+def _losses(found: Losses) -> list[Markup]:
+    body = [
+        tag("tr", tag("th", step, scope="row"), *(tag("td", cell) for cell in cells))
+        for step, *cells in losses.rows(found)
+    ]
+    return _section(losses.heading(found), losses.HEADINGS, body)
+
+
 def _mesh(found: OnMesh) -> list[Markup]:
-    heads = [tag("th", title, scope="col") for title in on_mesh.HEADINGS]
     body = [
         tag("tr", tag("th", f"{program} {version}", scope="row", colspan="2"), *(tag("td", cell) for cell in cells))
         for program, version, *cells in on_mesh.rows(found)
     ]
-    title = on_mesh.heading(found)
+    return _section(on_mesh.heading(found), on_mesh.HEADINGS, body, tag("p", f"{on_mesh.LEGEND}.", class_="muted"))
+
+
+def _section(title: str, headings: Sequence[str], body: Sequence[Markup], *legend: Markup) -> list[Markup]:
+    """A table under its title."""
+    heads = [tag("th", each, scope="col") for each in headings]
     table = tag(
         "table",
         tag("caption", title, class_="hidden"),
@@ -136,7 +150,7 @@ def _mesh(found: OnMesh) -> list[Markup]:
         class_="figures",
     )
     box = tag("div", table, class_="wide", role="region", aria_label=title, tabindex="0")
-    return [tag("h3", title[0].upper() + title[1:]), tag("p", f"{on_mesh.LEGEND}.", class_="muted"), box]
+    return [tag("h3", title[0].upper() + title[1:]), *legend, box]
 
 
 def _steps(seconds: Sequence[tuple[str, float]]) -> Markup:

@@ -7,6 +7,7 @@ from typing import Any
 
 from scanify.report.verification.remarks import own_notes
 from scanify.verify.children.codec import to_json
+from scanify.verify.training.losses import Losses
 from scanify.verify.verdict import CaseResult, Difference, Measurement, PolicyResult, Verdict, Verification
 
 VERSION = 1
@@ -19,9 +20,10 @@ def verification_json(verification: Verification) -> dict[str, Any]:
 
     `version` is the version of this format: it grows where a field goes away or changes its meaning. A case has `error`
     (null, or why nothing was compared), the verdicts that it has once for all policies (null where they do not apply),
-    the measurements of the loop (`original`), what both versions take on a mesh of devices (`on_mesh`), `seconds` by
-    step, and one entry a policy with the verdicts of outputs and gradients, the first `difference` (null where none is
-    known), measurements, findings (which make the verification fail) and notes (which do not).
+    the measurements of the loop (`original`), the `losses` of both versions in training, what both take on a mesh of
+    devices (`on_mesh`), `seconds` by step, and one entry a policy with the verdicts of outputs and gradients, the first
+    `difference` (null where none is known), measurements, findings (which make the verification fail) and notes (which
+    do not).
     """
     return {
         "version": VERSION,
@@ -51,6 +53,8 @@ def _case(case: CaseResult) -> dict[str, Any]:
         "batched": _optional(case.batched),
         "keys": _optional(case.keys),
         "updates": _optional(case.updates),
+        "training": _optional(case.training),
+        "losses": None if case.losses is None else _losses(case.losses),
         "on_mesh": None if case.on_mesh is None else to_json(case.on_mesh),
         "original": _measurement(case.original),
         "policies": [_policy(policy) for policy in case.policies],
@@ -92,6 +96,11 @@ def _difference(difference: Difference | None) -> Any:
 
 def _measurement(measurement: Measurement) -> dict[str, Any]:
     return {field.name: _finite(getattr(measurement, field.name)) for field in fields(measurement)}
+
+
+def _losses(losses: Losses) -> dict[str, Any]:
+    steps = [{name: _finite(value) for name, value in to_json(step).items()} for step in losses.steps]
+    return {"optimizer": losses.optimizer, "loss": losses.loss, "steps": steps}
 
 
 def _finite(value: Any) -> Any:

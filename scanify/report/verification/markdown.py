@@ -1,14 +1,16 @@
 """A verification as Markdown for a pull request: the verdict in a line that can stand alone, and what led to it."""
 
 import re
+from collections.abc import Sequence
 from html import escape
 
-from scanify.report.verification import on_mesh
+from scanify.report.verification import losses, on_mesh
 from scanify.report.verification.figures import COMPILE, LOOP, SAVED, STABLEHLO, STEP, TEMPORARIES, backend, measured
 from scanify.report.verification.remarks import advice, findings, notes, place, sides, statements
 from scanify.report.verification.summary import about, ran_on, summary, title
 from scanify.report.visible import cut, visible
 from scanify.verify.mesh.on_mesh import OnMesh
+from scanify.verify.training.losses import Losses
 from scanify.verify.verdict import CaseResult, Difference, Status, Verdict, Verification
 
 # GitHub refuses comments of more than 65,536 characters.
@@ -102,6 +104,8 @@ def _case(case: CaseResult, *, fold: bool) -> str:
         parts.append(f"**could not be verified**\n\n{_fenced(cut(visible(case.error), _MESSAGE), 'text')}")
     if case.policies:
         parts.append(_table(case))
+    if case.losses is not None:
+        parts.append(_losses(case.losses))
     if case.on_mesh is not None:
         parts.append(_mesh(case.on_mesh))
     parts.append("".join(f"- {item}\n" for item in _items(case)))
@@ -120,24 +124,32 @@ def _all(case: CaseResult) -> list[Verdict]:
 
 def _table(case: CaseResult) -> str:
     figures = measured(case, _FIGURES)
-    rows = [["remat", "outputs", "gradients", *(figure.heading for figure in figures)]]
+    rows: list[Sequence[str]] = [["remat", "outputs", "gradients", *(figure.heading for figure in figures)]]
     if figures:
         rows.append([prose(LOOP), "", "", *(figure.text(case.original) or "" for figure in figures)])
     for policy in case.policies:
         verdicts = [_status(policy.outputs), _status(policy.gradients)]
         rows.append([code(policy.policy), *verdicts, *(figure.text(policy.measured) or "" for figure in figures)])
-    rule = ["---"] * 3 + ["--:"] * len(figures)
-    table = "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
+    table = _lines(["---"] * 3 + ["--:"] * len(figures), rows)
     if not figures:
         return table
     compiled = f"; compiled for {prose(str(backend(case)))}" if backend(case) is not None else ""
     return f"{table}\n<sub>saved: kept from the forward to the backward pass{compiled}</sub>\n"
 
 
+def _lines(rule: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table: its first row is the heading."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
+
+
+def _losses(found: Losses) -> str:
+    table = _lines(["--:", "---", "---", "---"], [losses.HEADINGS, *losses.rows(found)])
+    return f"{prose(losses.heading(found))}\n\n{table}"
+
+
 def _mesh(found: OnMesh) -> str:
     rule = ["--:" if title in on_mesh.NUMBERS else "---" for title in on_mesh.HEADINGS]
-    lines = [on_mesh.HEADINGS, rule, *([prose(cell) for cell in row] for row in on_mesh.rows(found))]
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    table = _lines(rule, [on_mesh.HEADINGS, *([prose(cell) for cell in row] for row in on_mesh.rows(found))])
     return f"{prose(on_mesh.heading(found))}\n\n{table}\n<sub>{prose(on_mesh.LEGEND)}</sub>\n"
 
 

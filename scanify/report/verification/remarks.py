@@ -28,6 +28,7 @@ _ONCE = {
         "the use of random keys was not checked",
     ),
     "updates": tuple(text.format(what="the parameters after one step of training") for text in _COMPARED),
+    "training": tuple(text.format(what="the losses of both versions") for text in _COMPARED),
 }
 _ORDER = (Status.PROVED, Status.TESTED, Status.FAILED, Status.NOT_RUN)
 

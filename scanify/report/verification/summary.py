@@ -52,15 +52,17 @@ def once(case: CaseResult) -> tuple[tuple[str, Verdict], ...]:
         ("batched", case.batched),
         ("keys", case.keys),
         ("updates", case.updates),
+        ("training", case.training),
     )
     return tuple((name, verdict) for name, verdict in named if verdict is not None)
 
 
 def verdicts(case: CaseResult) -> list[Verdict]:
-    """Every verdict of the case."""
+    """Every verdict of the case, but for a training that is TESTED: losses can be nothing else."""
     shown = (policy for policy in case.policies if not policy.unsupported)
     both = [verdict for policy in shown for verdict in (policy.outputs, policy.gradients)]
-    return [*(verdict for _, verdict in once(case)), *both]
+    trained = case.training if case.training is not None and case.training.good else None
+    return [*(verdict for _, verdict in once(case) if verdict is not trained), *both]
 
 
 def arguments(case: CaseResult) -> str:

@@ -8,12 +8,13 @@ from rich.console import Console
 from rich.text import Text
 
 from scanify.report.tables import print_line, print_table, table_for
-from scanify.report.verification import on_mesh
+from scanify.report.verification import losses, on_mesh
 from scanify.report.verification.figures import LOOP, SHORT, backend, measured
 from scanify.report.verification.remarks import Statement, advice, findings, notes, place, sides, statements
 from scanify.report.verification.summary import about, ran_on, summary
 from scanify.report.visible import visible
 from scanify.verify.mesh.on_mesh import OnMesh
+from scanify.verify.training.losses import Losses
 from scanify.verify.verdict import CaseResult, Difference, Status, Verdict, Verification
 
 _STYLES = {Status.PROVED: "green", Status.TESTED: "yellow", Status.FAILED: "bold red", Status.NOT_RUN: "magenta"}
@@ -45,6 +46,8 @@ def _print_case(case: CaseResult, console: Console) -> None:
         _print_table(case, console)
     for each in statements(case):
         _print_statement(each, console)
+    if case.losses is not None:
+        _print_losses(case.losses, console)
     if case.on_mesh is not None:
         _print_mesh(case.on_mesh, console)
     for head, style, texts in (("finding", "bold red", findings(case)), ("note", "cyan", notes(case))):
@@ -81,6 +84,16 @@ def _print_table(case: CaseResult, console: Console) -> None:
     if figures:
         compiled = f"; compile: on {backend(case)}" if backend(case) is not None else ""
         _paragraph(console, Text("saved: kept from the forward to the backward pass" + compiled, style="dim"), "")
+
+
+def _print_losses(found: Losses, console: Console) -> None:
+    _paragraph(console, Text(losses.heading(found)), "")
+    table = table_for(console)
+    for title in losses.HEADINGS:
+        table.add_column(title, justify="right" if title == "step" else "left")
+    for row in losses.rows(found):
+        table.add_row(*row)
+    print_table(table, console)
 
 
 def _print_mesh(found: OnMesh, console: Console) -> None:

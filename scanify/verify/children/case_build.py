@@ -50,6 +50,11 @@ class CaseBuild:
         return optimizer_of(getattr(self.function, "optimizer", None), self.module)
 
     @property
+    def loss(self) -> Any:
+        """The loss of a call, from its output and its arguments (`scanify.verify.training.train`); None if unsaid."""
+        return getattr(self.function, "loss", None)
+
+    @property
     def shardings(self) -> Any:
         """Where the arrays of the loop version lie on a mesh (`scanify.verify.mesh.shardings`); None where unsaid."""
         return getattr(self.function, "shardings", None)

@@ -255,6 +255,7 @@ class CaseProcess:
                 **({"execute": True} if request.execute else {}),
                 **({"mesh": request.mesh} if request.mesh else {}),
                 **({"paced": request.paced} if request.paced else {}),
+                **({"steps": request.steps} if request.steps else {}),
                 **({"loops": loops_taken_out(request)} if compare.__name__ == "compare_case" else {}),
                 **more,
             )

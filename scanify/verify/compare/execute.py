@@ -26,7 +26,7 @@ from scanify.verify.values.figures import distances
 from scanify.verify.values.limited import may_not_end
 from scanify.verify.values.numeric import LOOSEST, WORSE, tells
 from scanify.verify.values.points import near, shaken
-from scanify.verify.values.tolerances import COARSE, dtypes_of, rounding_size, tolerance
+from scanify.verify.values.tolerances import COARSE, coarsest, dtypes_of, rounding_size, tolerance
 from scanify.verify.verdict import Status, Verdict
 
 # In a coarse dtype, no array may be further apart than this in its own size, whatever rounding does to it.
@@ -146,8 +146,7 @@ def _judged(
 def _limit(subject: Subject) -> float:
     """What the coarsest arithmetic of the original allows: compilers keep to it in one program and not in another."""
     programs = [each for each in (subject.original.forward, subject.original.gradient) if each is not None]
-    found = {dtype for program in programs for dtype in dtypes_of(program) if jnp.issubdtype(dtype, jnp.inexact)}
-    return tolerance(max((float(jnp.finfo(dtype).eps) for dtype in found), default=0.0))
+    return tolerance(coarsest(dtype for program in programs for dtype in dtypes_of(program)))
 
 
 def _not_run(why: str) -> Verdict:

@@ -7,7 +7,7 @@ makes of them is looked at: its state is begun anew, and the parameters are upda
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,6 +17,18 @@ import numpy as np
 from scanify.errors import ScanifyError
 from scanify.verify.programs.trace import Version, differentiated
 from scanify.verify.values.checks import Function, noise
+
+
+class Optimizer(NamedTuple):
+    """An optimiser with the two functions of optax."""
+
+    init: Callable[[Any], Any]
+    update: Callable[..., tuple[Any, Any]]
+
+
+def sgd(rate: float) -> Optimizer:
+    """Gradient descent without a state, which optax is not needed for."""
+    return Optimizer(lambda params: (), lambda grads, state, params: (jax.tree.map(lambda g: -rate * g, grads), state))
 
 
 def optimizer_of(given: Any, module: Any) -> Any:
@@ -50,14 +62,15 @@ def step(program: Version, leaves: Sequence[Any], grads: Sequence[Any], at: Sequ
     given = program.tree(program.own([moved.get(i, leaf) for i, leaf in enumerate(leaves)]))[0]
     params, rest = eqx.partition(model, eqx.is_inexact_array)
     optimizer = program.optimizer
-    updates, _ = optimizer.update(eqx.filter(given, eqx.is_inexact_array), optimizer.init(params), params)
-    new = eqx.combine(jax.tree.map(_updated, params, updates), rest)
-    made = program.split(program.arrays(new, program.own(leaves)))
+    new, _ = updated(optimizer, eqx.filter(given, eqx.is_inexact_array), optimizer.init(params), params)
+    made = program.split(program.arrays(eqx.combine(new, rest), program.own(leaves)))
     return [made[i] for i in at]
 
 
-def _updated(parameter: Any, update: Any) -> Any:
-    return jnp.asarray(parameter + update).astype(parameter.dtype)
+def updated(optimizer: Any, grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+    """The parameters and the state of the optimiser after one update; each parameter keeps its dtype."""
+    updates, state = optimizer.update(grads, state, params)
+    return jax.tree.map(lambda p, u: jnp.asarray(p + u).astype(p.dtype), params, updates), state
 
 
 def stepped(at: Sequence[int], program: Version, leaves: Sequence[Any], rng: np.random.Generator) -> Function:

@@ -24,9 +24,17 @@ from scanify.verify.values.checks import Check
 from scanify.verify.values.figures import EQUAL, Distance, distance
 from scanify.verify.values.limited import SECONDS, TIMES, allowing
 from scanify.verify.values.points import Point, far, near, shaken
-from scanify.verify.values.tolerances import NATIVE_EPS, dtypes_of, rounding_size, tolerance
+from scanify.verify.values.tolerances import (
+    EXACT,
+    NATIVE_EPS,
+    coarsest,
+    dtypes_of,
+    limit_of,
+    narrower,
+    rounding_size,
+    tolerance,
+)
 
-FLOAT64 = 1e-12  # of the size of an array
 WORSE = 4.0  # times the error of the original against the float64 truth
 # Far from the values of the case: how many times what rounding of the leaves does to the original the tolerance is at
 # least, and the tolerance with which a comparison says nothing any more.
@@ -34,7 +42,6 @@ SHAKEN, LOOSEST = 10.0, 1e-4
 LOOSE = 1e-3  # beyond this tolerance float64 says nothing that the dtype does not
 # At how many points integers and truth values are compared.
 POINTS = 16
-_DOUBLE = 1e-15
 UNENDED = TimeoutError.__name__
 
 _Arrays = Sequence[Any]
@@ -108,7 +115,7 @@ def _one(case: Comparison, point: Point, check: Check) -> Outcome:
         return _native_only(narrow, narrow.both(point), point, limit, f"not in float64: {why}")
     if not tells(wide.before):
         return Outcome(True, "nothing finite came out, so that nothing is shown", ran=False)
-    text = f"float64 {wide.apart}" + (f" (tolerance {limit:.2g})" if limit > FLOAT64 else "")
+    text = f"float64 {wide.apart}" + (f" (tolerance {limit:.2g})" if limit > EXACT else "")
     if not wide.apart.relative <= limit:
         return Outcome(False, f"float64, tolerance {limit:.2g}: {wide.apart}")
     hidden = _hidden(runner, point, wide, limit)
@@ -313,7 +320,7 @@ class _Runner:
         return self.check.key, self.wide, point.about
 
     def given(self, leaves: _Arrays) -> list[Any]:
-        return [_widened(x) for x in leaves] if self.wide else list(leaves)
+        return [widened(x) for x in leaves] if self.wide else list(leaves)
 
     @contextmanager
     def width(self) -> Iterator[None]:
@@ -321,7 +328,8 @@ class _Runner:
             yield
 
 
-def _widened(x: Any) -> Any:
+def widened(x: Any) -> Any:
+    """An array in float64 or complex128, if it is inexact; any other as it is."""
     if not is_inexact(x):
         return x
     wide = jnp.complex128 if jnp.issubdtype(x.dtype, jnp.complexfloating) else jnp.float64
@@ -330,24 +338,18 @@ def _widened(x: Any) -> Any:
 
 def _limit(case: Comparison, leaves: _Arrays) -> float:
     """The tolerance in float64: 1e-12, or that of the narrowest dtype that the original casts to on its own."""
-    eps = max((float(jnp.finfo(d).eps) for d in _inexact_dtypes(case.before, leaves, wide=True)), default=0.0)
-    return max(FLOAT64, tolerance(eps)) if eps > _DOUBLE else FLOAT64
+    return limit_of(_inexact_dtypes(case.before, leaves, wide=True))
 
 
 def _narrower(case: Comparison, leaves: _Arrays) -> str:
-    """Why float64 does not serve, if one version alone has a narrower dtype there, in words; otherwise "".
-
-    A rate is float64 there if it is a Python number, and float32 in such an array: random bits differ, too.
-    """
+    """Why float64 does not serve, if one version alone has a narrower dtype there, in words; otherwise ""."""
     before, after = (_inexact_dtypes(each, leaves, wide=True, held=True) for each in (case.before, case.after))
-    if before == after or not after - before <= _inexact_dtypes(case.before, leaves, wide=False):
-        return ""  # in their own dtypes, too, the versions compute in others
-    return f"one version computes in {', '.join(sorted(map(str, before ^ after)))} whatever it is given"
+    return narrower(before, after, _inexact_dtypes(case.before, leaves, wide=False))
 
 
 def _inexact_dtypes(program: Version, leaves: _Arrays, *, wide: bool, held: bool = False) -> set[Any]:
     with jax.enable_x64(wide or bool(jax.config.jax_enable_x64)):
-        traced = trace(program, [struct(_widened(x) if wide else x) for x in leaves])
+        traced = trace(program, [struct(widened(x) if wide else x) for x in leaves])
     dtypes = {d for jaxpr in (traced.forward, traced.gradient) if jaxpr for d in dtypes_of(jaxpr, held=held)}
     return {d for d in dtypes if jnp.issubdtype(d, jnp.inexact)}
 
@@ -361,7 +363,7 @@ def _native_alone(native: _Pair, limit: float | None = None) -> Outcome:
 
 
 def _native_limit(native: _Pair) -> float:
-    return tolerance(max((float(jnp.finfo(x.dtype).eps) for x in native.before if is_inexact(x)), default=0.0))
+    return tolerance(coarsest(x.dtype for x in native.before))
 
 
 def _worse_than_original(native: _Pair, wide: _Pair, names: Sequence[str]) -> str | None:
