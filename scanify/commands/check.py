@@ -21,6 +21,8 @@ from scanify.commands.common import (
     write_output,
 )
 from scanify.commands.kept import Kept, Report
+from scanify.commands.verifying.options import Running, limit_options
+from scanify.commands.verifying.recorded import reached_by
 from scanify.configuration.chosen import Chosen, codes
 from scanify.configuration.config import AUTO, Config
 from scanify.errors import Exit, ScanifyError
@@ -79,6 +81,7 @@ def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @stdin_option
 @selection_options
 @click.option("--no-cache", is_flag=True, help="Neither look for a report on the same files nor keep this one.")
+@limit_options(recorded=True)
 def command(
     paths: tuple[str, ...],
     form: str,
@@ -95,6 +98,7 @@ def command(
     no_exclude: bool,
     no_gitignore: bool,
     no_cache: bool,
+    running: Running,
 ) -> int:
     """Report every loop over layers in PATHS: those that can be rewritten, and those that are left as they are and why;
     and code that does with stacks and scans of layers what it hardly means.
@@ -102,6 +106,8 @@ def command(
     PATHS are files and folders, without any the current folder; `-` reads standard input. Exits with 1 if a loop can be
     rewritten, a stack is misused or a file could not be read, and with 0 if not: a loop that is refused does not fail
     the command.
+
+    With --run it also says which of these loops a program of yours runs, so that a rewrite could be proved on it.
     """
     given = load_project(
         paths,
@@ -121,12 +127,13 @@ def command(
     if fix_ignores:
         given = _fixed(given)
     # To look a report up, the whole project is read: of files with nothing to say of there is nothing to save by that.
-    kept = Kept.of(given, repr(asked)) if not no_cache and given.project.may_hold_findings() else None
+    looks_up = not no_cache and not running.commands and given.project.may_hold_findings()
+    kept = Kept.of(given, repr(asked)) if looks_up else None
     report = kept.lookup() if kept is not None else None
     if report is None:
         begun = time.process_time()
         with analysing(given):
-            report = _report(given, asked)
+            report = _report(given, asked, running)
         if kept is not None and time.process_time() - begun > WORTH_KEEPING:
             kept.keep(report)
     if output is not None:
@@ -180,7 +187,7 @@ def _made(given: Given) -> "For":
     return For(given.stack, given.target, None if given.config.remat == AUTO else given.config.remat)
 
 
-def _report(given: Given, asked: Asked) -> Report:
+def _report(given: Given, asked: Asked, running: Running) -> Report:
     from scanify.configuration.ignoring import comments
     from scanify.report.findings.finding import findings
     from scanify.report.findings.formats import render
@@ -194,7 +201,10 @@ def _report(given: Given, asked: Asked) -> Report:
     said = comments(given.project, made)
     idle = [each for each in said if config.chosen.takes(each.rule, each.place.path, config.root)]
     texts = given.project.texts()
-    found = findings(analysis, texts, Path.cwd(), comments=idle, colour=asked.colour, summary=not asked.quiet)
+    reached = reached_by(running, given.project, loops) if running.commands else None
+    found = findings(
+        analysis, texts, Path.cwd(), comments=idle, reached=reached, colour=asked.colour, summary=not asked.quiet
+    )
     rewritable = any(isinstance(loop, Plan) for loop in loops)
     code = Exit.FINDINGS if rewritable or remarks or idle or analysis.failed else Exit.OK
     if asked.statistics:

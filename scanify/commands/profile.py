@@ -12,6 +12,7 @@ from scanify.analysis.plan import Plan, Refusal
 from scanify.commands.common import Given, write_output
 from scanify.commands.verifying.model import case_option, opened
 from scanify.commands.verifying.options import CaseRun, Running, limit_options
+from scanify.commands.verifying.recorded import loops_at
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.report.terminal import tell
@@ -19,6 +20,7 @@ from scanify.source.read import encode
 
 if TYPE_CHECKING:
     from scanify.report.profile.profile import Profile
+    from scanify.verify.request import Loops
     from scanify.verify.verdict import Verification
 
 _BUDGET = re.compile(r"lines=(\d[\d_,]*)")
@@ -40,7 +42,7 @@ _BUDGET = re.compile(r"lines=(\d[\d_,]*)")
 )
 @click.option("--format", "form", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
 @click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report to this file.")
-@limit_options
+@limit_options(recorded=True)
 def command(
     file: str,
     cases: tuple[str, ...],
@@ -54,7 +56,8 @@ def command(
 
     The programs are the jitted constructor, the call, and the call with its gradient. What is traced once a turn of a
     Python loop is compiled once a turn: the table says how much that is, and what scanify says of the loop. Where
-    scanify rewrites the file, the sizes after it are shown, too. Nothing is written.
+    scanify rewrites the file, the sizes after it are shown, too. With --run the calls are those of a program of yours,
+    and there is no constructor. Nothing is written.
     """
     allowed = _lines(budget)
     with opened(file, cases, running) as (given, run):
@@ -79,15 +82,15 @@ def _profile(given: Given, run: CaseRun, budget: int | None, *, compiles: bool) 
     from scanify.report.profile.profile import Profile
 
     outcome = rewrite_sources(given.project, stack=given.stack, remat=None, accept=lambda plan: True)
-    done = _profiled(given, run, outcome, compiles=compiles)
-    said = {
-        (os.path.normpath(Path(loop.place.path).absolute()), loop.place.span.line): _advice(loop)
-        for loop in given.project.analyse(stack=given.stack).loops
-    }
+    loops = given.project.analyse(stack=given.stack).loops
+    done = _profiled(given, run, outcome, loops_at([loop.place for loop in loops]), compiles=compiles)
+    said = {(os.path.normpath(Path(loop.place.path).absolute()), loop.place.span.line): _advice(loop) for loop in loops}
     return Profile(done.cases, said, done.versions, budget)
 
 
-def _profiled(given: Given, run: CaseRun, outcome: Outcome, *, compiles: bool) -> "Verification":
+def _profiled(
+    given: Given, run: CaseRun, outcome: Outcome, watched: "tuple[Loops, ...]", *, compiles: bool
+) -> "Verification":
     from rich.console import Console
 
     from scanify.report.progress import progress
@@ -95,7 +98,7 @@ def _profiled(given: Given, run: CaseRun, outcome: Outcome, *, compiles: bool) -
 
     source = given.project.sources[0]
     data = encode(source, source.text)
-    changes = dict(outcome.changes) or {source.path: (data, data)}
+    changes = {source.path: (data, data)} | dict(outcome.changes)
     comparer = "profiled_both" if outcome.changes else "profiled_case"
     with progress(Console(stderr=True)) as notify:
         return verify(
@@ -108,6 +111,7 @@ def _profiled(given: Given, run: CaseRun, outcome: Outcome, *, compiles: bool) -
             target=source.path,
             notify=notify,
             comparer=f"scanify.verify.profile.profiled:{comparer}",
+            watched=watched,
         )
 
 

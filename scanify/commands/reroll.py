@@ -20,7 +20,7 @@ COMPARER = "scanify.rolling.reported:reported_case"
 @click.argument("file")
 @click.option("--report", is_flag=True, required=True, help="List the loops; nothing is written.")
 @case_option
-@limit_options
+@limit_options(recorded=False)
 def command(file: str, report: bool, cases: tuple[str, ...], running: Running) -> int:
     """Trace the model of each case and list the equations that repeat, at the lines that they come from.
 

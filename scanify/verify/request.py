@@ -9,6 +9,9 @@ from scanify.verify.cases.case import CaseSpec
 from scanify.verify.mesh.axes import Axes
 from scanify.verify.verdict import CaseResult
 
+# The comparer of a run that is asked which loops it reaches, and that compares nothing.
+REACHED = "scanify.verify.recorded.reached:ReachedProcess"
+
 
 @dataclass(frozen=True)
 class Change:
@@ -31,11 +34,20 @@ class Tree:
         return self.copy / path.relative_to(self.here) if path.is_relative_to(self.here) else path
 
 
+@dataclass(frozen=True)
+class Loops:
+    """The loops of a file that begin on these lines of the original. `path` is absolute."""
+
+    path: Path
+    lines: tuple[int, ...]
+
+
 class Runs(TypedDict, total=False):
     """Fields of a `Request` for runs of a case that compare nothing."""
 
     mesh: Axes
     steps: int
+    watched: tuple[Loops, ...]
 
 
 class Extras(Runs, total=False):
@@ -59,7 +71,8 @@ class Request:
     must not look at those of here. Into the folder `certificates` what is proved is written, a file for each variant.
     With `execute` what is proved is compiled and run, too. Where there is a `mesh`, the process has as many virtual
     devices, and the comparer is given it. `steps` is how many both versions are trained for, 0 for none. `paced` says
-    what is timed in passing (`scanify.verify.measure.in_passing`).
+    what is timed in passing (`scanify.verify.measure.in_passing`). Calls of a command are recorded of the functions
+    with the loops that the rewrite takes out, or with those `watched`.
     """
 
     case: CaseSpec
@@ -79,6 +92,7 @@ class Request:
     mesh: Axes = ()
     paced: str = ""
     steps: int = 0
+    watched: tuple[Loops, ...] = ()
 
 
 @dataclass(frozen=True)

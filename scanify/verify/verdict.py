@@ -126,13 +126,15 @@ class PolicyResult:
 class LoopRun:
     """A loop of the original that the rewritten version lacks: its place, its head, and its iterations in a case.
 
-    `iterations` is None if the case does not reach the loop. Of a loop that runs several times it is the longest run.
+    `iterations` is None if the case does not reach the loop, and then `why` may say why. Of a loop that runs several
+    times it is the longest run.
     """
 
     file: str
     line: int
     head: str
     iterations: int | None = None
+    why: str = ""
 
     @property
     def place(self) -> tuple[str, int, str]:

@@ -37,7 +37,8 @@ _RUN = click.option(
     multiple=True,
     metavar="COMMAND",
     help='Take the calls that a program of yours makes as cases: "python train.py --steps 1", "pytest tests". '
-    "It runs once with each version, up to the calls of the functions that hold the loops. May be given several times.",
+    "It runs once with each version that is looked at, up to the calls of the functions that hold the loops. May be "
+    "given several times.",
 )
 
 _NO_CACHE = click.option(
@@ -94,14 +95,23 @@ class CaseRun:
         return any(case.command is not None for case in self.cases)
 
 
-def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The limits of each case, which the command gets as `running`."""
+def limit_options(*, recorded: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The limits of each case, which the command gets as `running`; with `--run` if calls can be recorded."""
 
-    @wraps(command)
-    def bundled(*args: Any, time_limit: float | None, memory_limit: str | None, **kwargs: Any) -> Any:
-        return command(*args, running=Running(time_limit, memory_limit), **kwargs)
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def bundled(
+            *args: Any,
+            time_limit: float | None,
+            memory_limit: str | None,
+            commands: tuple[str, ...] = (),
+            **kwargs: Any,
+        ) -> Any:
+            return command(*args, running=Running(time_limit, memory_limit, commands=commands), **kwargs)
 
-    return _all(bundled, _LIMITS)
+        return _all(bundled, (*((_RUN,) if recorded else ()), *_LIMITS))
+
+    return decorate
 
 
 def run_options(*, recorded: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -142,7 +152,7 @@ def _choose_cases(named: tuple[str, ...], config: Config, commands: tuple[str, .
     if commands or set(named) & set(runs) or (runs and not named):
         from scanify.verify.cases.case import command_case
 
-        recorded = [command_case(text, Path.cwd()) for text in commands]
+        recorded = choose_commands(commands)
         recorded += [command_case(runs[name], config.root) for name in named if name in runs]
         if not named and not commands:
             recorded += [command_case(text, config.root) for text in runs.values()]
@@ -160,6 +170,13 @@ def _choose_cases(named: tuple[str, ...], config: Config, commands: tuple[str, .
     if not named:
         return tuple(parse_case(text, config.root) for text in known.values())
     return tuple(parse_case(known[text], config.root) if text in known else parse_case(text) for text in named)
+
+
+def choose_commands(commands: tuple[str, ...]) -> "list[CaseSpec]":
+    """Return the cases that the commands of the command line are. Raises ScanifyError if there is no such program."""
+    from scanify.verify.cases.case import command_case
+
+    return [command_case(text, Path.cwd()) for text in commands]
 
 
 def choose_run(named: tuple[str, ...], config: Config, running: Running) -> CaseRun | None:

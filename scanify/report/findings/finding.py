@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -81,8 +81,17 @@ class Comment:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """What commands run of the loops: in words, by the place of a loop, and the places of those that they show."""
+
+    said: Mapping[Place, tuple[str, ...]]
+    shown: Set[Place]
+
+
+@dataclass(frozen=True)
 class Findings:
-    """All that was found, in order of path and line. `folder` is the one that paths are shown relative to."""
+    """All that was found, in order of path and line. `folder` is the one that paths are shown relative to; `reached`
+    is None unless commands were run."""
 
     analysis: Analysis
     items: tuple[Finding, ...]
@@ -90,6 +99,7 @@ class Findings:
     colour: bool = False
     summary: bool = True
     comments: int = 0
+    reached: Reached | None = None
 
     def path(self, mark: Mark) -> str:
         """The path of a place as people read it."""
@@ -131,7 +141,13 @@ class Findings:
         remarks = plural(len(self.analysis.remarks), "remark")
         text += f"; {remarks} on stacks and scans" if self.analysis.remarks else ""
         text += f"; {plural(self.comments, 'comment')} without effect" if self.comments else ""
-        return f"{text}."
+        return f"{text}.{self._shown(plans)}"
+
+    def _shown(self, plans: Sequence[Plan]) -> str:
+        if self.reached is None or not plans:
+            return ""
+        count = sum(plan.place in self.reached.shown for plan in plans)
+        return f" The run shows {count} of the {len(plans)} that can be rewritten."
 
 
 def findings(
@@ -140,33 +156,35 @@ def findings(
     folder: Path,
     *,
     comments: Iterable[Comment] = (),
+    reached: Reached | None = None,
     colour: bool = False,
     summary: bool = True,
 ) -> Findings:
     """The loops and remarks of an analysis with the comments that silence nothing, then the files that were not read.
     `texts` are those of the files."""
     once = Once(folder)
-    loops = [(loop.place, _loop(loop, texts, once)) for loop in analysis.loops]
+    loops = [(loop.place, _loop(loop, texts, once, reached)) for loop in analysis.loops]
     said = list(comments)
     idle = [(each.place, Finding(each.rule, each.level, each.message, mark_of(each.place, texts))) for each in said]
     idle += [(each.place, _remark(each, texts, folder)) for each in analysis.remarks]
     both = sorted([*loops, *idle], key=lambda each: (str(each[0].path), each[0].span.start)) if idle else loops
     skipped = [_skipped(each, folder) for each in analysis.skipped]
-    return Findings(analysis, (*(each for _, each in both), *skipped), folder, colour, summary, len(said))
+    return Findings(analysis, (*(each for _, each in both), *skipped), folder, colour, summary, len(said), reached)
 
 
-def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], once: Once) -> Finding:
+def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], once: Once, reached: Reached | None) -> Finding:
     mark, folder = mark_of(loop.place, texts), once.folder
+    runs = tuple(("run", text) for text in (reached.said.get(loop.place, ()) if reached is not None else ()))
     if isinstance(loop, Plan):
         obligations, notes = once.of(loop)
         hints = [*(("unsafe", each) for each in obligations), *(("note", each) for each in notes)]
         fix = "safe" if loop.safe else "unsafe"
         return Finding(
-            loop.rule, Level.WARNING, found(loop), mark, tuple(hints), fix=fix, framework=loop.framework.value
+            loop.rule, Level.WARNING, found(loop), mark, (*hints, *runs), fix=fix, framework=loop.framework.value
         )
     helps = (("help", shorten(loop.remedy, folder)),) if loop.remedy else ()
     related = mark_of(loop.at, texts) if loop.at is not None else None
-    return Finding(loop.rule, Level.NOTE, refused(loop, folder), mark, helps, related)
+    return Finding(loop.rule, Level.NOTE, refused(loop, folder), mark, (*helps, *runs), related)
 
 
 def _remark(each: Remark, texts: Mapping[Path, str], folder: Path) -> Finding:

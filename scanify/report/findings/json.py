@@ -22,7 +22,7 @@ def render(every: Findings) -> str:
         "skipped": [
             {"path": shown(each.path, folder), "reason": shorten(each.reason, folder)} for each in analysis.skipped
         ],
-        "loops": [_loop(loop, once) for loop in analysis.loops],
+        "loops": [_loop(loop, once) | _runs(loop, every) for loop in analysis.loops],
         "readers": [
             {
                 "loops": [_at(each, folder) for each in loops],
@@ -59,6 +59,14 @@ def _remark(each: Remark, folder: Path) -> dict[str, Any]:
 def _at(place: Place, folder: Path) -> dict[str, Any]:
     number = place.cell.number if place.cell is not None else None
     return {"path": shown(place.path, folder), "cell": number, "line": (place.cell or place.span).line}
+
+
+def _runs(loop: Plan | Refusal, every: Findings) -> dict[str, Any]:
+    """What commands run of a loop, if any were run."""
+    reached = every.reached
+    if reached is None:
+        return {}
+    return {"shown": loop.place in reached.shown, "runs": list(reached.said.get(loop.place, ()))}
 
 
 def _loop(loop: Plan | Refusal, once: Once) -> dict[str, Any]:

@@ -31,8 +31,24 @@ def loops_taken_out(request: Request) -> dict[str, list[Loop]]:
     return {path: loops for path, loops in found.items() if loops}
 
 
+def watched_loops(request: Request) -> dict[str, list[Loop]]:
+    """Return the loops whose functions a run is watched for, by the real path of their file."""
+    if not request.watched:
+        return loops_taken_out(request)
+    texts = {each.path: each.original for each in request.changes}
+    return {
+        os.path.realpath(each.path): [loop for loop in _loops_of(texts[each.path]) if loop.line in each.lines]
+        for each in request.watched
+        if each.path in texts
+    }
+
+
+def _loops_of(data: bytes | None) -> list[Loop]:
+    return loops_of((data or b"").decode(errors="replace"))
+
+
 def _lost(before: bytes | None, after: bytes | None) -> list[Loop]:
-    first, second = (loops_of((text or b"").decode(errors="replace")) for text in (before, after))
+    first, second = _loops_of(before), _loops_of(after)
     lost = Counter(loop.text for loop in first) - Counter(loop.text for loop in second)
     here = Counter((loop.scope, loop.text) for loop in first) - Counter((loop.scope, loop.text) for loop in second)
     return [loop for loop in first if lost[loop.text] and here[loop.scope, loop.text]]

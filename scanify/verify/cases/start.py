@@ -1,6 +1,7 @@
 """What a case shows of the parameters that both versions start from."""
 
 from enum import Enum
+from typing import Any
 
 
 class Start(Enum):
@@ -20,3 +21,8 @@ UNSEEN = {
     Start.UNKNOWN: "the run calls the model while it is traced, so its parameters have no values, and no construction "
     "with these shapes was seen",
 }
+
+
+def is_recorded(case: Any) -> bool:
+    """True if a case is a call that a run made, False if it is a function that builds a model."""
+    return hasattr(case, "start")

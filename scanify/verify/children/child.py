@@ -7,7 +7,7 @@ from contextlib import suppress
 from scanify.verify.children.case_run import CaseProcess, message_of
 from scanify.verify.children.in_child import serve
 from scanify.verify.children.telling import listening
-from scanify.verify.request import Request, Response
+from scanify.verify.request import REACHED, Request, Response
 from scanify.verify.verdict import CaseResult
 from scanify.verify.versions.other_data import across_trees
 from scanify.verify.versions.versions import consulted_by, consulting_of, read_of
@@ -21,6 +21,18 @@ def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
             return respond(request, lifeline_fd)
 
     serve((request_fd, response_fd, lifeline_fd), Request, lambda request: request.case.path, answer)
+
+
+def _process_for(request: Request, lifeline: int | None) -> CaseProcess:
+    if request.case.command is None:
+        return CaseProcess(request, lifeline)
+    if request.comparer == REACHED:
+        from scanify.verify.recorded.reached import ReachedProcess
+
+        return ReachedProcess(request)
+    from scanify.verify.recorded.process import RecordedProcess
+
+    return RecordedProcess(request)
 
 
 def _send_step(response_fd: int, step: str) -> None:
@@ -40,12 +52,7 @@ def respond(request: Request, lifeline: int | None = None) -> Response:
     (`scanify.verify.children.alone`).
     """
     try:
-        if request.case.command is None:
-            run = CaseProcess(request, lifeline)
-        else:
-            from scanify.verify.recorded.process import RecordedProcess
-
-            run = RecordedProcess(request)
+        run = _process_for(request, lifeline)
         with consulting_of(run.overlay) as record:
             record.watch(request.data)
             results = run.results_or_error()

@@ -12,6 +12,7 @@ import jax
 
 from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Built, Case, build
+from scanify.verify.cases.start import is_recorded
 from scanify.verify.children.telling import tell
 from scanify.verify.profile.locations import origins
 from scanify.verify.profile.shares import Attribution, Files
@@ -83,8 +84,10 @@ def _startup(case: Case, profiler: _Profiler) -> Startup:
     notes: list[str] = []
     programs: list[Program] = []
     start = time.perf_counter()
-    built = _abstract(case, notes)
+    built = None if is_recorded(case) else _abstract(case, notes)
     seconds = time.perf_counter() - start  # of the first trace, as everybody's is
+    if is_recorded(case):
+        notes.append("the call is one that the command makes; what builds the model is not profiled")
     if built is not None:
         programs.append(replace(profiler.program("constructor", lambda: _arrays(case)), trace_seconds=seconds))
     else:

@@ -38,9 +38,16 @@ def functions_with(loops: Mapping[str, Sequence[Loop]]) -> dict[Function, list[L
     found: dict[Function, list[Loop]] = {}
     for path, some in loops.items():
         for loop in some:
-            if loop.scope and loop.scope.rpartition(".")[2] not in _CONSTRUCTORS:
-                found.setdefault(Function(path, loop.scope), []).append(loop)
+            function = function_of_loop(path, loop)
+            if function is not None:
+                found.setdefault(function, []).append(loop)
     return found
+
+
+def function_of_loop(path: str, loop: Loop) -> Function | None:
+    """Return the function that holds a loop; None if it is in a constructor, a module or a class body."""
+    watched = loop.scope and loop.scope.rpartition(".")[2] not in _CONSTRUCTORS
+    return Function(path, loop.scope) if watched else None
 
 
 def same_outside(changes: Iterable[Change], functions: Set[Function]) -> bool:

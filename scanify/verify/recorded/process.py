@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scanify.verify.cases.case import CaseError
-from scanify.verify.cases.iterations import loops_taken_out
+from scanify.verify.cases.iterations import watched_loops
 from scanify.verify.children.case_run import CaseProcess, Variant
 from scanify.verify.profile.source_loops import Loop
 from scanify.verify.recorded.build import RecordedBuild
@@ -22,7 +22,7 @@ from scanify.verify.versions.settings import Settings
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class Run:
     """One run of the command: what was recorded, and how it ended."""
 
     watcher: Watcher
@@ -37,18 +37,37 @@ class RecordedProcess(CaseProcess):
     """Compares the calls that a command makes. No version runs alone once more, as the command is costly."""
 
     def pairs(self, settings: Settings) -> Iterator[tuple[Variant, Any, Any]]:
-        """Run the command with both versions; yield each recorded call with what builds it in both.
+        """Run the command with both versions, once if they are equal; yield each recorded call with its two builds.
 
         Raises CaseError if no function that holds a loop is entered.
         """
-        wanted = functions_with(loops_taken_out(self.request))
+        wanted = functions_with(watched_loops(self.request))
         if not wanted:
-            raise CaseError(f"{self.request.case.text}: no loop that is rewritten is in a function that can be watched")
-        original = self._ran("run original", self.overlay.original, Watcher(frozenset(wanted), self._is_users))
+            raise CaseError(f"{self.request.case.text}: no loop over layers is in a function that can be watched")
+        original = self.run_original(frozenset(wanted))
         settings.undo(self.overlay.original)
         calls = original.watcher.calls
         if not calls:
             raise CaseError(self._nothing_reached(wanted, original))
+        rewritten, pairs = original, [(call, call) for call in calls]
+        if any(change.original != change.rewritten for change in self.request.changes):
+            rewritten, pairs = self._ran_rewritten(calls, settings)
+        untouched = same_outside(self.request.changes, frozenset(wanted))
+        for call, other in pairs:
+            variant = (("call", _shown(call, calls)),)
+            drawn = {name: drawn_of(part.arrays, other.others[name].arrays) for name, part in call.others.items()}
+            sides = (call, self.overlay.original, original), (other, self.overlay.rewritten, rewritten)
+            first, second = (self.build_of(*side, drawn, untouched=untouched) for side in sides)
+            yield variant, first, second
+
+    def run_original(self, functions: Set[Function]) -> Run:
+        """Run the command as the source is, up to the first call of each function."""
+        return self._ran("run original", self.overlay.original, Watcher(functions, self._is_users))
+
+    def _ran_rewritten(
+        self, calls: Sequence[RecordedCall], settings: Settings
+    ) -> tuple[Run, list[tuple[RecordedCall, RecordedCall]]]:
+        """Run the command with the rewritten version, and pair its calls with those of the original."""
         numbers: dict[Function, list[int]] = {}
         for call in calls:
             numbers.setdefault(call.function, []).append(call.number)
@@ -57,18 +76,12 @@ class RecordedProcess(CaseProcess):
         self._check_settings(settings)
         pairs = [(call, self._counterpart(call, rewritten)) for call in calls]
         self._check_repeats(pairs, numbers, settings)
-        untouched = same_outside(self.request.changes, frozenset(wanted))
-        for call, other in pairs:
-            variant = (("call", _shown(call, calls)),)
-            drawn = {name: _drawn(part.arrays, other.others[name].arrays) for name, part in call.others.items()}
-            sides = (call, self.overlay.original, original), (other, self.overlay.rewritten, rewritten)
-            first, second = (self._build_of(*side, drawn, untouched=untouched) for side in sides)
-            yield variant, first, second
+        return rewritten, pairs
 
     def _is_users(self, name: str) -> bool:
         return self.overlay.files(name) is not None
 
-    def _ran(self, step: str, version: Version, watcher: Watcher) -> _Run:
+    def _ran(self, step: str, version: Version, watcher: Watcher) -> Run:
         command = self.request.case.command
         assert command is not None
 
@@ -76,9 +89,9 @@ class RecordedProcess(CaseProcess):
             with watcher.watching():
                 return execute(command, self.overlay, version)
 
-        return _Run(watcher, self._timed(step, run))
+        return Run(watcher, self._timed(step, run))
 
-    def _counterpart(self, call: RecordedCall, rewritten: _Run) -> RecordedCall:
+    def _counterpart(self, call: RecordedCall, rewritten: Run) -> RecordedCall:
         other = rewritten.call(call.function, call.number)
         if other is not None and other.others.keys() == call.others.keys():
             return other
@@ -110,13 +123,14 @@ class RecordedProcess(CaseProcess):
                     "downloads out of it"
                 )
 
-    def _build_of(
-        self, call: RecordedCall, version: Version, run: _Run, drawn: Mapping[str, Sequence[bool]], *, untouched: bool
+    def build_of(
+        self, call: RecordedCall, version: Version, run: Run, drawn: Mapping[str, Sequence[bool]], *, untouched: bool
     ) -> RecordedBuild:
+        """Return what builds a version's recorded call."""
         constructions = run.watcher.constructions
         return RecordedBuild(self.request.case.text, self.overlay, version, call, drawn, constructions, untouched)
 
-    def _nothing_reached(self, wanted: Mapping[Function, Sequence[Loop]], run: _Run) -> str:
+    def _nothing_reached(self, wanted: Mapping[Function, Sequence[Loop]], run: Run) -> str:
         text = self.request.case.text
         if run.watcher.unreadable:
             said = "; ".join(f"{function.name}: {why}" for function, why in run.watcher.unreadable.items())
@@ -137,7 +151,7 @@ def _shown(call: RecordedCall, calls: Sequence[RecordedCall]) -> str:
     return f"{call.function.name}, call {call.number + 1}" if several else call.function.name
 
 
-def _drawn(ours: Sequence[Any], others: Sequence[Any]) -> list[bool]:
+def drawn_of(ours: Sequence[Any], others: Sequence[Any]) -> list[bool]:
     """Of each array, whether it was a tracer in one of the versions."""
     if len(ours) != len(others):  # which the comparison reports
         return [array.values is None for array in ours]

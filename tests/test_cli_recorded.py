@@ -1,0 +1,123 @@
+"""Commands with `--run`: what they do with the calls that a program of the user's makes."""
+
+import json
+
+import pytest
+
+from scanify.cli import run
+from scanify.errors import Exit
+
+MODEL = """\
+import equinox as eqx
+import jax
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, width, *, key):
+        self.linear = eqx.nn.Linear(width, width, key=key)
+
+    def __call__(self, x):
+        return x + self.linear(x)
+
+
+class Model(eqx.Module):
+    layers: list[Block]
+    head: list[Block]
+
+    def __init__(self, width, depth, *, key):
+        keys = jax.random.split(key, depth)
+        self.layers = [Block(width, key=k) for k in keys]
+        self.head = [Block(width, key=keys[0]) for _ in range(1)]
+
+    def __call__(self, x):
+        for layer in self.layers:  # three
+            x = layer(x)
+        for block in self.head:  # one
+            x = block(x)
+        return x
+
+    def steps(self, x):
+        for layer in self.layers:  # yields
+            yield layer(x)
+
+    def unused(self, x):
+        for layer in self.layers:  # never
+            x = layer(x)
+        return x
+"""
+TRAIN = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import sys
+from model import Model
+
+model = Model(int(sys.argv[1]), 3, key=jax.random.key(0))
+loss = eqx.filter_jit(eqx.filter_grad(lambda model, x: jnp.sum(jax.vmap(model)(x))))
+loss(model, jnp.ones((2, int(sys.argv[1]))))
+list(model.steps(jnp.ones(int(sys.argv[1]))))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "train.py").write_text(TRAIN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def line_of(comment):
+    return next(number for number, line in enumerate(MODEL.splitlines(), 1) if line.endswith(f"# {comment}"))
+
+
+def test_a_check_says_which_loops_a_run_shows(folder, capsys):
+    assert run(["check", ".", "--run", "python train.py 4", "--format", "json"]) == Exit.FINDINGS
+    loops = {loop["line"]: loop for loop in json.loads(capsys.readouterr().out)["loops"]}
+    said = {
+        "three": "`python train.py 4` runs 3 iterations of it",
+        "one": "`python train.py 4` runs 1 iteration of it, which shows nothing of a scan",
+        "never": "`python train.py 4` does not show it: Model.unused is never called",
+        "yields": "`python train.py 4` does not show it: calls of Model.steps cannot be recorded: TypeError: generators "
+        "and coroutines return no arrays, so their loops cannot be compared",
+    }
+    for comment, text in said.items():
+        assert loops[line_of(comment)]["runs"] == [text]
+        assert loops[line_of(comment)]["shown"] is (comment == "three")
+    assert (folder / "model.py").read_text() == MODEL
+
+
+def test_the_last_line_says_how_many_loops_the_run_shows(folder, capsys):
+    (folder / "train.py").write_text("from model import Block, Model\nraise ValueError('no data')\n")
+    assert run(["check", "model.py", "--run", "python train.py"]) == Exit.FINDINGS
+    said = capsys.readouterr()
+    assert "    run: `python train.py` does not show it: Model.__call__ is never called\n" in said.out
+    assert said.out.splitlines()[-1].endswith("The run shows 0 of the 2 that can be rewritten.")
+    assert "python train.py raised:" in said.err
+    assert "ValueError: no data" in said.err
+
+
+def test_the_program_of_a_recorded_call_is_profiled(folder, capsys):
+    assert run(["profile", "model.py", "--run", "python train.py 4", "--format", "json"]) == Exit.OK
+    (case,) = json.loads(capsys.readouterr().out)["cases"]
+    assert case["variant"] == {"call": "Model.__call__"}
+    assert [program["name"] for program in case["programs"]] == ["call", "gradient"]
+    loop = case["programs"][1]["loops"][0]
+    assert (loop["line"], loop["turns"]) == (line_of("three"), 3)
+    assert case["notes"] == ["the call is one that the command makes; what builds the model is not profiled"]
+
+
+def test_a_file_without_loops_to_rewrite_is_profiled(folder, capsys):
+    stopping = MODEL.replace(
+        "            x = layer(x)\n        for block",
+        "            x = layer(x)\n            if x.sum() > 9:\n                break\n        for block",
+    )
+    (folder / "model.py").write_text(stopping.partition("        for block")[0] + "        return x\n")
+    (folder / "train.py").write_text(
+        "import jax\nfrom model import Model\nModel(4, 3, key=jax.random.key(0))(jax.numpy.ones(4))\n"
+    )
+    assert run(["profile", "model.py", "--run", "python train.py"]) == Exit.VERIFICATION
+    assert "Attempted boolean conversion" in capsys.readouterr().out
