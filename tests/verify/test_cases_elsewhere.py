@@ -89,6 +89,9 @@ RARE = {
     "a choice by value": "jax.random.normal(key, (3,)) * (1.0 if jax.random.normal(key, (3,))[0] < 4.0 else -1.0)",
     "a choice in the program": "jnp.where(jax.random.uniform(key) > 0.999, 0.0, jax.random.normal(key, (3,)))",
     "what is left out below": "jax.random.normal(key, (3,)) * (jax.random.uniform(key) > 0.0)",
+    "between what keys give and the extremes": f"{NORMAL} * (-1.0 if 4.5 < float({NORMAL}[0]) < 5.0 else 1.0)",
+    "a band of numbers below": f"jnp.where(({NORMAL} < -4.5) & ({NORMAL} > -4.9), 0.0, {NORMAL})",
+    "a band of a rate": "jnp.where(jnp.abs(jax.random.uniform(key) - 0.0015) < 0.0005, 0.0, jax.random.normal(key, (3,)))",
     "it raises": "eqx.error_if(jax.random.normal(key, (3,)), jax.random.uniform(key) > 0.999, 'rare')",
 }
 
@@ -108,7 +111,7 @@ def test_constructors_that_are_not_proved_are_tested_with_many_keys(tmp_path: Pa
     other = made if made != "jax.random.normal(key, (3,)) + 0.0" else NORMAL
     result = compared(tmp_path, model(made), model(other))
     assert result.parameters is not None and result.parameters.status is Status.TESTED and result.good
-    said = "the same parameters with the key of the case, with 16 other keys and with 4 kinds of extreme random bits"
+    said = "the same parameters with the key of the case, with 16 other keys and with 50 kinds of extreme random bits"
     assert said in result.parameters.reason
 
 
@@ -121,8 +124,9 @@ def test_values_that_no_key_decides_may_be_read(tmp_path: Path, made: str) -> No
     assert proved(compared(tmp_path, model(made), model(made)))
 
 
-def test_a_loop_that_draws_until_it_likes_a_number_ends(tmp_path: Path) -> None:
-    result = compared(tmp_path, model(GAMMA), model(f"jnp.maximum({GAMMA}, 0.0) + 0.0"))
+@pytest.mark.parametrize("drawn", [GAMMA, f"jax.random.normal(key) ** 2 + {GAMMA}"])
+def test_a_loop_that_draws_until_it_likes_a_number_ends(tmp_path: Path, drawn: str) -> None:
+    result = compared(tmp_path, model(drawn), model(f"jnp.maximum({drawn}, 0.0) + 0.0"))
     assert result.parameters is not None and result.parameters.status is Status.TESTED
 
 

@@ -239,3 +239,45 @@ def test_a_sum_over_layers_is_one_of_cotangents_alone() -> None:
 
     params = _shapes(b=B)
     assert not prove(*(jax.make_jaxpr(f)(params) for f in (one, other))).proved
+
+
+def _loop(ws: Any, x: Any, y: Any) -> Any:
+    for i in range(N):
+        x = jnp.tanh(ws[i] @ x) + y
+    return x
+
+
+def _scan(ws: Any, x: Any, y: Any) -> Any:
+    return lax.scan(lambda x, w: (jnp.tanh(w @ x) + y, None), x, ws)[0]
+
+
+# Which of the weights, the input and what every layer adds have a batch axis; a scan gives its carry one at once.
+UNEVEN = [(0, None, None), (None, None, 0), (None, 0, None), (0, None, 0)]
+
+
+@pytest.mark.parametrize("axes", UNEVEN)
+@pytest.mark.parametrize("derived", [False, True])
+def test_layers_before_a_batch_axis_are_those_of_a_batch_of_equal_rows(axes: Any, derived: bool) -> None:
+    def of(run: Any) -> Any:
+        pulled = lambda *given: jax.vjp(run, *given[:3])[1](given[3])  # noqa: E731
+        return jax.vmap(pulled if derived else run, in_axes=(*axes, 0) if derived else axes)
+
+    shapes = [(N, D, D), (D,), (D,)]
+    given = [
+        jax.ShapeDtypeStruct(shape if axis is None else (3, *shape), "float32")
+        for shape, axis in zip(shapes, axes, strict=True)
+    ]
+    given += [jax.ShapeDtypeStruct((3, D), "float32")] if derived else []
+    first, second = (jax.make_jaxpr(of(run))(*given) for run in (_loop, _scan))
+    assert prove(first, second, cotangents=int(derived)).proved
+
+
+def test_a_row_that_only_looks_repeated_is_not_proved() -> None:
+    def shared(w: Any, x: Any) -> Any:
+        return jnp.broadcast_to(jnp.tanh(w @ x[0]), (3, D))
+
+    def batched(w: Any, x: Any) -> Any:
+        return jnp.tanh(jnp.broadcast_to(x[0], (3, D)).at[2].set(x[1]) @ w.T)
+
+    given = jax.ShapeDtypeStruct((D, D), "float32"), jax.ShapeDtypeStruct((2, D), "float32")
+    assert not prove(jax.make_jaxpr(shared)(*given), jax.make_jaxpr(batched)(*given)).proved

@@ -4,13 +4,24 @@ So they go into concatenations piece by piece, and slices go through them to the
 layers at once becomes what a loop computes for one after the other.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from scanify.jaxpr.primitives import COMMUTE, EACH
 from scanify.jaxpr.rules.combine import by_pieces
 from scanify.jaxpr.rules.shapes import Bounds, solid
-from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, cut, join, oriented, peel, reshape, turned
+from scanify.jaxpr.rules.views import (
+    JOIN_THROUGH,
+    SLICE_THROUGH,
+    broadcast,
+    cut,
+    join,
+    oriented,
+    peel,
+    repeated,
+    reshape,
+    turned,
+)
 from scanify.jaxpr.table import Table
 
 # Concatenations of more pieces are not taken apart: no stack of layers is that long.
@@ -23,9 +34,24 @@ def each(table: Table, op: str, key: Hashable, values: Sequence[int], dtype: Any
     cores = [reshape(table, value, solid(shape)) for value in values]
     answer = by_pieces(table, cores, lambda parts: each(table, op, key, parts, dtype), PIECES)
     if answer is None:
+        answer = _repeating(table, cores, lambda rows: each(table, op, key, rows, dtype))
+    if answer is None:
         cores, order = oriented(table, cores)
         answer = turned(table, table.node(op, key, cores, table.shape[cores[0]], dtype), order)
     return reshape(table, answer, shape)
+
+
+def _repeating(table: Table, cores: Sequence[int], combine: Callable[[list[int]], int]) -> int | None:
+    """What is computed of values that all repeat a row along one axis, which repeats one, too; None for others."""
+    if not any(table.op[core] == "broadcast" for core in cores):
+        return None
+    shape = table.shape[cores[0]]
+    for axis in range(len(shape)):
+        rows = [repeated(table, core, axis) for core in cores]
+        found = [row for row in rows if row is not None]
+        if len(found) == len(cores):
+            return broadcast(table, combine(found), shape, [d for d in range(len(shape)) if d != axis])
+    return None
 
 
 def _cut(table: Table, value: int, box: Bounds) -> int:

@@ -12,7 +12,19 @@ from typing import Any
 
 from scanify.jaxpr.rules.elements import PIECES
 from scanify.jaxpr.rules.shapes import Bounds, Shape, full, sizes, solid, solid_axes
-from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, axis_of, concat, cut, join, peel, reshape, transpose
+from scanify.jaxpr.rules.views import (
+    JOIN_THROUGH,
+    SLICE_THROUGH,
+    axis_of,
+    broadcast,
+    concat,
+    cut,
+    join,
+    peel,
+    repeated,
+    reshape,
+    transpose,
+)
 from scanify.jaxpr.table import Table
 
 # For each axis of the result the axis of each operand that it runs along, -1 where an operand is whole for every part;
@@ -29,6 +41,8 @@ def rows(
     if 0 in shape:
         return [table.zeros(shape, dtype) for dtype in dtypes]
     values, lines = _without_units(table, values, lines)
+    lined = _shape(table, values, lines)
+    values, lines, kept = _without_repeats(table, values, lines)
     values, lines = _without_transposes(table, values, lines)
     found = _by_pieces(table, op, key, values, lines, dtypes)
     if found is None:
@@ -42,7 +56,7 @@ def rows(
             whole = table.node(op, params, values, (), None)
             found = [table.node("out", index, (whole,), core, dtype) for index, dtype in enumerate(dtypes)]
         found = [transpose(table, value, order) for value in found]
-    return [reshape(table, value, shape) for value in found]
+    return [reshape(table, broadcast(table, value, lined, kept), shape) for value in found]
 
 
 def _factors_in_order(table: Table, values: Sequence[int], lines: Lines, key: Hashable) -> tuple[Sequence[int], Lines]:
@@ -88,6 +102,32 @@ def _without_units(table: Table, values: Sequence[int], lines: Lines) -> tuple[l
     # An axis of the result that is no line stays, whatever its size.
     kept = [line for line, size in zip(lines, sizes_of, strict=True) if isinstance(line, int) or size != 1]
     return values, tuple(line if isinstance(line, int) else renumbered(line) for line in kept)
+
+
+def _without_repeats(table: Table, values: Sequence[int], lines: Lines) -> tuple[list[int], Lines, list[int]]:
+    """Operands without the axes along which they repeat one row, and the places of the lines that are left.
+
+    A line along which every operand repeats a row is left out: the result repeats one, too.
+    """
+    values, left, kept = list(values), list(lines), list[int]()
+    for place in range(len(lines)):
+        line = left[place]
+        for index, axis in enumerate(() if isinstance(line, int) else line):
+            row = repeated(table, values[index], axis) if axis >= 0 else None
+            if row is not None:
+                values[index] = row
+                left = [_without_axis(each, index, axis) for each in left]
+        line = left[place]
+        kept += [place] if isinstance(line, int) or max(line) >= 0 else []
+    return values, tuple(left[place] for place in kept), kept
+
+
+def _without_axis(line: Line | int, index: int, gone: int) -> Line | int:
+    """The line, where one operand has lost an axis."""
+    if isinstance(line, int):
+        return line
+    now = -1 if line[index] == gone else line[index] - (line[index] > gone)
+    return (*line[:index], now, *line[index + 1 :])
 
 
 def _without_transposes(table: Table, values: Sequence[int], lines: Lines) -> tuple[list[int], Lines]:

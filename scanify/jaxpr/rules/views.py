@@ -251,8 +251,8 @@ def _joined(table: Table, left: int, right: int, axis: int) -> int | None:
         next_to = _join_slices(table, a, b, joined, axis)
         if next_to is not None:
             return next_to
-    row = _repeated(table, left, axis)
-    if row is not None and row == _repeated(table, right, axis):
+    row = repeated(table, left, axis)
+    if row is not None and row == repeated(table, right, axis):
         return broadcast(table, row, joined, [d for d in range(len(joined)) if d != axis])
     rule = JOIN_THROUGH.get(table.op[a]) if table.op[a] == table.op[b] else None
     return rule(table, left, right, axis) if rule else None
@@ -275,10 +275,12 @@ def _join_slices(table: Table, left: int, right: int, joined: Shape, axis: int) 
 JOIN_THROUGH: dict[str, Callable[[Table, int, int, int], int | None]] = {}
 
 
-def _repeated(table: Table, value: int, axis: int) -> int | None:
+def repeated(table: Table, value: int, axis: int) -> int | None:
     """The row of which the value is a repetition along the axis, if it is one."""
     shape = table.shape[value]
     row_shape = (*shape[:axis], *shape[axis + 1 :])
+    if table.op[value] == "fill":
+        return table.fill(table.fill_value(value), row_shape)
     if shape[axis] == 1:
         return reshape(table, value, row_shape)
     core = peel(table, value)

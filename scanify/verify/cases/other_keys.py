@@ -18,17 +18,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from scanify.verify.programs.apart import traced_apart
 from scanify.verify.values.arrays import is_key
 
-Bits = Callable[[jax.Array], jax.Array]
+_Numbers = np.ndarray[Any, Any]
+Bits = Callable[[_Numbers], _Numbers]
 
 # What is drawn in place of random bits; a function of each number, so that a batch of draws is as its parts.
 EXTREME: tuple[Bits, ...] = (
     lambda bits: bits * 0,
     lambda bits: ~(bits * 0),
-    lambda bits: jnp.where(bits % 2 == 0, bits * 0, ~(bits * 0)),
-    lambda bits: jnp.where(bits % 8 == 0, bits * 0, jnp.where(bits % 8 == 1, ~(bits * 0), bits)),
+    lambda bits: np.where(bits % 2 == 0, bits * 0, ~(bits * 0)),
+    lambda bits: np.where(bits % 8 == 0, bits * 0, np.where(bits % 8 == 1, ~(bits * 0), bits)),
 )
+# Modules of jax that functions of jax and users take `while_loop` from.
+_LOOPS = "jax.lax", "jax._src.lax.control_flow"
+# A float32 has so many bits that a draw may have alike at its front.
+_TAIL = 24
+
+
+def _tail(front: int, low: int) -> Bits:
+    """Numbers that begin with so many zeros if their last bit is `low`, and others with so many ones."""
+    return lambda bits: np.where(bits % 2 == low, bits >> front, ~(bits >> front))
+
+
+TAILS = tuple(_tail(front, low) for front in range(1, _TAIL) for low in (0, 1))
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,17 @@ class Keys:
 
     shift: Any
     bits: Bits | None = None
+
+
+class _Drawn:
+    """What is drawn now: programs are compiled once for all `bits`."""
+
+    bits: Bits | None = None
+
+    @classmethod
+    def instead(cls, bits: Any) -> _Numbers:
+        numbers = np.asarray(bits)
+        return numbers if cls.bits is None else cls.bits(numbers).astype(numbers.dtype)
 
 
 @dataclass(eq=False)
@@ -70,16 +95,30 @@ def other_keys(
     def drawn(*args: Any, **kwargs: Any) -> Any:
         assert draw is not None
         bits = draw(*args, **kwargs)
-        return bits if keys.bits is None or _runs(sys._getframe(1), _is_while) else keys.bits(bits)
+        if keys.bits is None or _runs(sys._getframe(1), _is_while):
+            return bits
+        like = jax.ShapeDtypeStruct(bits.shape, bits.dtype)
+        return jax.pure_callback(_Drawn.instead, like, bits, vmap_method="broadcast_all")
 
+    def looped(*args: Any, **kwargs: Any) -> Any:
+        with traced_apart("bits of a loop"):  # where a program that was traced outside draws other bits
+            return loop(*args, **kwargs)
+
+    holders: list[Any] = [sys.modules[name] for name in _LOOPS if hasattr(sys.modules.get(name), "while_loop")]
+    loop = holders[0].while_loop
+    _Drawn.bits = keys.bits
     made.any = bool(held)
     namespace.update({name: moved(value, keys) for name, value in held.items()})
     if seed is not None and draw is not None:
         module.random_seed, module.random_bits = other, drawn
+    for each in holders if keys.bits is not None else ():
+        each.while_loop = looped
     try:
         yield made
     finally:
         namespace.update(held)
+        for each in holders:
+            each.while_loop = loop
         if seed is not None and draw is not None:
             module.random_seed, module.random_bits = seed, draw
 

@@ -20,11 +20,11 @@ from scanify.errors import ScanifyError
 from scanify.nn.trees.difference import first_difference
 from scanify.nn.trees.leaves import path_text
 from scanify.verify.cases.build import Built, Case, build
-from scanify.verify.cases.other_keys import EXTREME, Keys
+from scanify.verify.cases.other_keys import EXTREME, TAILS, Keys
 from scanify.verify.certificate.write import Certificate, Proved
 from scanify.verify.leaves.correspond import Correspondence, Recipe
 from scanify.verify.linen.streams import Streams
-from scanify.verify.programs.apart import traced_anew
+from scanify.verify.programs.apart import traced_anew, traced_apart
 from scanify.verify.programs.pair import Pair
 from scanify.verify.programs.trace import version
 from scanify.verify.proof.attempt import proof_of
@@ -36,8 +36,9 @@ Files = Callable[[str], str | None] | None
 
 # Models of more bytes than this are not built a second time.
 _ROOM = 1 << 30
-# With so many other keys, and so many seconds at most, constructors are compared that are not proved equal.
-OTHERS, FIRST, SECONDS = 16, 7919, 120.0
+# With so many other keys, and so many seconds at most, constructors are compared that are not proved equal; and with
+# draws from the tails as long as all took no more than `TAIL_SECONDS`.
+OTHERS, FIRST, SECONDS, TAIL_SECONDS = 16, 7919, 120.0, 20.0
 UNLIKE = "the constructors are not proved to use their random key in the same way"
 
 
@@ -148,15 +149,16 @@ class AnyKey:
     def _tested(self, why: str) -> Verdict:
         start, tried, extremes = time.monotonic(), 0, 0
         every = [*(Keys(0, bits) for bits in EXTREME), *(Keys(FIRST + number) for number in range(OTHERS))]
-        for keys in [] if _large(self.pair) else every:
+        every += [Keys(0, bits) for bits in TAILS]
+        for number, keys in enumerate([] if _large(self.pair) else every):
+            if time.monotonic() - start > (SECONDS if number < len(EXTREME) + OTHERS else TAIL_SECONDS):
+                break
             odd = self._difference(keys)
             if odd:
                 which = "another key in the case" if keys.bits is None else "extreme random bits"
                 text = f"the constructors do not use their random key in the same way: with {which}, {odd}"
                 return Verdict(Status.FAILED, text)
             tried, extremes = tried + (keys.bits is None), extremes + (keys.bits is not None)
-            if time.monotonic() - start > SECONDS:
-                break
         said = f"{tried} other keys and with {extremes} kinds of extreme random bits" if tried or extremes else ""
         more = f", with {said}" if said else " alone: the models are too large to be made again"
         return Verdict(Status.TESTED, f"not proved ({why}); the same parameters with the key of the case{more}")
@@ -166,7 +168,7 @@ class AnyKey:
         made: list[Built | str | None] = []
         for side in (0, 1):
             try:
-                with traced_anew("constructor") if keys.bits is not None else nullcontext():
+                with traced_apart(f"drawn {side}") if keys.bits is not None else nullcontext():
                     made.append(self._built(side, keys))
             except Exception as error:
                 made.append(raised(error, self.files))
