@@ -82,7 +82,8 @@ def test_a_function_that_asks_what_is_batched_or_differentiated_is_told_somethin
 )
 def test_rules_of_derivatives_may_do_anything(centre: str) -> None:
     """They run as often as there are layers, and once under a scan."""
-    assert obligations(centre) == ("calling `the derivative rules of centre` has no side effects",)
+    (said,) = obligations(centre)
+    assert said.startswith("`the derivative rules of centre` is not understood: ")
 
 
 def test_a_function_without_rules_asks_nothing() -> None:
@@ -142,6 +143,8 @@ def test_what_is_not_shown_may_be_an_object_of_the_project_whatever_else_has_suc
 ) -> None:
     found = only(HEAD + COUNTED.format(name=name, method=method, does=does))
     assert isinstance(found, Plan)
-    assert "calling `rng." + method + "` has no side effects" in found.obligations
+    assert any(
+        each.startswith(f"`rng.{method}()` is not understood: `rng` has no annotation ") for each in found.obligations
+    )
     plain = only(HEAD + COUNTED.format(name=name, method=method, does="key = self.key"))
     assert isinstance(plain, Plan) and plain.obligations == found.obligations

@@ -385,3 +385,47 @@ KNOWN_TO_BE_PURE = frozenset({"pure_callback", "filter_pure_callback", "device_p
 @pytest.mark.parametrize("package", tables.EXPORTS)
 def test_what_is_listed_writes_nothing(package: str) -> None:
     assert [name for name in tables.EXPORTS[package] - KNOWN_TO_BE_PURE if NEVER.search(name)] == []
+
+
+SAID = {
+    "x = x + self.feed.get() + self.feed[0]": "`self.feed.get()` and `self.feed[0]` are not understood: {feed}",
+    "x = x + self.feed.rate": "`self.feed.rate` is not understood: {feed}",
+    "for y in self.feed:\n    x = x + y": "`self.feed` and `x + y` are not understood: {feed}",
+    "y = self.feed\nx = x + y[0]": "`y[0]` is not understood: {feed}",
+    "x = unshown.make(x)": "`unshown.make()` is not understood: `unshown.make` is not on the list of functions that only compute; give a case",
+    "x = self.made(x)": "`self.made()` is not understood: `made` has type Callable (line 45); give a case",
+    "x = self.linear(x) + self.other.deep()": "`self.other.deep()` is not understood: `deep` has type object (line 29); give a case, or annotate the field",
+}
+
+
+@pytest.mark.parametrize("lines", SAID)
+def test_an_obligation_names_the_type_and_where_it_is_declared(lines: str) -> None:
+    text = (FED + layer("x = self.linear(x)", lines)).replace(
+        "from typing import Any", "from typing import Any, Callable"
+    )
+    text = text.replace("class Made(", "class Deep(eqx.Module):\n    deep: object\n\n\nclass Made(")
+    text = text.replace("    feed: Any\n", "    feed: Any\n    made: Callable\n    other: Deep\n")
+    text = text.replace("self.feed = feed", "self.feed, self.made, self.other = feed, feed, feed")
+    (loop,) = decide(text)
+    at = next(number for number, line in enumerate(text.split("\n"), start=1) if line == "    feed: Any")
+    feed = f"`feed` has type Any (line {at}); give a case, or annotate the field"
+    said = SAID[lines].format(feed=feed).replace("line 45", f"line {at + 1}")
+    deep = next(number for number, line in enumerate(text.split("\n"), start=1) if line == "    deep: object")
+    assert isinstance(loop, Plan) and said.replace("line 29", f"line {deep}") in loop.obligations
+
+
+def test_an_operand_without_an_annotation_is_named() -> None:
+    (loop,) = decide(model("for layer in self.layers:\n    x = layer(x) + feed.get()", parameters="x, feed"))
+    assert isinstance(loop, Plan)
+    (said,) = loop.obligations
+    assert re.fullmatch(
+        r"`feed.get\(\)` is not understood: `feed` has no annotation \(line \d+\); give a case, or .*", said
+    )
+
+
+def test_a_list_of_any_type_names_it() -> None:
+    init = "self.layers = [unshown.Block(k) for k in jr.split(key, depth)]"
+    text = model("for layer in self.layers:\n    x = layer(x)", init=init).replace("list[Block]", "Any")
+    (loop,) = decide(text)
+    assert isinstance(loop, Plan)
+    assert re.search(r": `layers` has type Any \(line \d+\); give a case, or annotate the field$", loop.obligations[0])

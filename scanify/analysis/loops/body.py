@@ -103,7 +103,7 @@ def body_of(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env], s
             note_sizes(body, loop, env, *_sized_iteration(run, loop, layers, env, names, scalars))
     if loop.node in run.probes and run.probes[loop.node].lost:
         body.oblige(f"the loop does nothing else on more than {len(envs)} ways to it")
-    body.oblige_unknown()
+    body.oblige_unknown(run, loop)
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
     body.problems.sort(key=lambda problem: order_of(loop, problem[0], problem[2]))
     return body

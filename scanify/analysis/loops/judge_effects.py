@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scanify.analysis.facts import Place
+from scanify.analysis.loops.declared import Reasons
 from scanify.analysis.loops.lists.layer_list import Reason
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_below, nodes_in
@@ -50,18 +51,22 @@ class Body:
         if text not in self.obligations:
             self.obligations.append(text)
 
-    def oblige_unknown(self) -> None:
-        """Add the obligations that unknown operations have no side effects; of nested ones the innermost is named, and
-        none on what another one gives."""
-        calls = dict.fromkeys(each.what for each in self.unknown if is_call(each))
+    def oblige_unknown(self, run: Interpreter, loop: Loop) -> None:
+        """Add obligations about operations that are not understood; of nested ones the innermost is named, and none on
+        what another one gives. Those that are not understood for one reason are one obligation."""
+        calls = {each.what: each for each in self.unknown if is_call(each)}
         first = [each for each in self.unknown if is_call(each) or not each.guess] or self.unknown
         nodes = {each.node for each in first}
         inner = [each for each in first if len(nodes & nodes_below(each.node)) == 1]
-        rest = dict.fromkeys(each.what for each in inner if each.what not in calls)
-        for verb, names in (("calling", calls), ("evaluating", rest)):
-            *others, last = [f"`{name}`" for name in names] or [""]
-            if last:
-                self.oblige(f"{verb} {', '.join(others)}{' and ' if others else ''}{last} has no side effects")
+        called = {each.node for each in calls.values()}
+        rest = {each.what: each for each in inner if each.what not in calls and each.node not in called}
+        named: dict[str, list[str]] = {}
+        for what, effect in (calls | rest).items():
+            reason = Reasons(run, loop.module).of_effect(effect, call=what in calls)
+            named.setdefault(reason, []).append(f"`{what}`" if what in rest or " " in what else f"`{what}()`")
+        for reason, (*others, last) in named.items():
+            verb = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+            self.oblige(f"{verb} not understood: {reason}")
 
     def note(self, text: str) -> None:
         """Add a note, once."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from scanify.analysis.facts import Place
 from scanify.analysis.framework import framework, in_call_alone, of_shared_objects
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.loops.declared import Reasons
 from scanify.analysis.loops.fact import LoopFact
 from scanify.analysis.loops.lists.layer_list import Layers, groups_of
 from scanify.analysis.loops.of_sizes import made_of_sizes
@@ -232,7 +233,9 @@ def _of_list(run: Interpreter, fact: LoopFact) -> Sequence[str]:
         return (f"the elements of `{what}` hold nothing but arrays, and differ in the values of these alone",)
     if not layers.known:
         kind = framework(run.classes, layers).value
-        return (f"the elements of `{what}` are {kind} modules, and applying one has no side effects",)
+        reason = Reasons(run, fact.loop.module).of_value(fact.loop.module, layers.walk.base, bare=True)
+        text = f"the elements of `{what}` are {kind} modules, and applying one has no side effects"
+        return (f"{text}: {reason}" if reason else text,)
     if layers.guessed:
         attribute = layers.attribute
         return (f"`{layers.guessed}` is one of the project's modules that hold their layers in `{attribute}`",)
