@@ -145,10 +145,12 @@ def test_nothing_is_verified_where_nothing_differs(repository: Repository) -> No
 @pytest.mark.whole
 def test_a_change_that_is_none_is_proved_and_one_that_is_fails(repository: Repository) -> None:
     variables = {"VERIFY": "model.py cases.py:small\n", "AGAINST": "HEAD", "SCANIFY_CACHE_DIR": ".scanify_cache"}
+    variables["STEPS"] = "2"
     repository.write("model.py", MODEL.replace("x = layer(x)", "y = layer(x)\n            x = y"))
     ended, log, summary = repository.step("Verify", **variables)
     assert ended == 0, log
     assert "PROVED" in summary and "model.py" in summary
+    assert "| step | original | rewritten | difference |" in summary and "| 2 | " in summary
     repository.write("model.py", MODEL.replace("return x + self.linear(x)", "return x - self.linear(x)"))
     ended, log, summary = repository.step("Verify", **variables)
     assert ended == 3 and "::error file=model.py::" in log and "FAILED" in summary

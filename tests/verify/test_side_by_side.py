@@ -149,12 +149,38 @@ class TestWhatIsTrained:
         assert training is not None and training.status is Status.FAILED
         assert "the losses differ at step 1 by more than rounding explains" in training.reason
 
+    def test_constructors_may_round_differently(self) -> None:
+        before, after = pair()
+        other = jax.tree.map(lambda leaf: jnp.nextafter(leaf, jnp.inf), after.model)
+        training = trained(before, after._replace(model=other)).training
+        assert training is not None and training.status is Status.TESTED
+        assert "; in float64 bit for bit equal" in training.reason or "e-16 at step" in training.reason
+
     def test_arrays_of_numpy_are_no_parameters(self) -> None:
         before, after = pair()
         frozen = [eqx.tree_at(lambda layer: layer.bias, layer, np.asarray(layer.bias)) for layer in before.model]
         training = trained(before._replace(model=frozen), after).training
         assert training is not None and training.status is Status.FAILED
         assert "the losses differ at step 2" in training.reason
+
+
+class TestLinen:
+    def case(self, *modules: Any) -> Any:
+        flax = pytest.importorskip("flax.linen", reason="the model is one of Flax Linen")
+        return lambda: (flax.Sequential([getattr(flax, name)(**said) for name, said in modules]), (jnp.ones((2, 3)),))
+
+    def test_the_collection_of_parameters_is_trained(self) -> None:
+        case = self.case(("Dense", {"features": 3}))
+        result = trained_case("case", case, case, steps=2)
+        assert result.training is not None and result.training.status is Status.TESTED
+        assert result.losses is not None and result.losses.steps[1].before < result.losses.steps[0].before
+
+    def test_other_collections_are_an_error(self) -> None:
+        case = self.case(("Dense", {"features": 3}), ("BatchNorm", {"use_running_average": False}))
+        with pytest.raises(
+            ScanifyError, match=r"whose variables are the collection `params` are .* got batch_stats, pa"
+        ):
+            trained_case("case", case, case, steps=2)
 
 
 class TestStates:
@@ -203,6 +229,31 @@ class TestDifferences:
         result = compared(dtype=dtype)
         assert result.training is not None and result.training.status is Status.TESTED, result.training
         assert "in float64 " in result.training.reason
+
+    @pytest.mark.parametrize(("turns", "status"), [(20, Status.TESTED), (60, Status.NOT_RUN)])
+    def test_where_rounding_alone_changes_the_loss_nothing_is_shown(self, turns: int, status: Status) -> None:
+        def chaotic(call: Call, turn: Call) -> Call:
+            return lambda layers, x: jax.lax.fori_loop(0, turns, lambda _, y: turn(y), jax.nn.sigmoid(call(layers, x)))
+
+        found, reason = verdict(chaotic(loop, lambda y: 4 * y * (1 - y)), chaotic(scan, lambda y: 4 * (y - y * y)))
+        assert found is status
+        assert reason.count("from step 1 on rounding alone changes the loss too much to tell by") == 1 + (turns > 20)
+
+    def test_a_model_that_casts_is_not_trained_in_float64(self) -> None:
+        def cast(call: Call) -> Call:
+            return lambda layers, x: call(layers, x).astype(jnp.bfloat16).astype(x.dtype)
+
+        found, reason = verdict(cast(loop), cast(scan))
+        assert found is Status.TESTED
+        assert reason.endswith("(not in float64: it computes in less than float32 whatever it is given)")
+
+    def test_where_one_version_alone_keeps_float32_nothing_is_said_of_float64(self) -> None:
+        half = np.float32(0.5)
+        found, reason = verdict(
+            lambda layers, x: 0.5 * loop(layers, x), lambda layers, x: half * scan(layers, x).astype(half.dtype)
+        )
+        assert found is Status.TESTED
+        assert reason.endswith("(not in float64: one version computes in float32 whatever it is given)")
 
     def test_a_loss_that_is_never_finite_shows_nothing(self) -> None:
         status, reason = verdict(args=(jnp.full(WIDTH, jnp.nan),))

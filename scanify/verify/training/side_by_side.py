@@ -1,4 +1,7 @@
-"""Both versions of a case trained for some steps from the same parameters on the same data: are their losses equal?
+"""Both versions of a case trained for some steps on the same data: are their losses equal?
+
+In the model's own dtypes each version starts from what its own constructor gives, in float64 both from what that of the
+original gives: constructors that are proved equal may round differently, too.
 
 Two programs may round differently though they are proved equal, and training carries the difference on. So losses may
 be apart by what is allowed of values that are tested: 1e-12 of a loss in float64, the rounding of the coarsest dtype
@@ -9,12 +12,12 @@ the losses of the original, if that is more. From where on that is too much to t
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
-import numpy as np
 
 from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Case, build
@@ -23,6 +26,7 @@ from scanify.verify.children.telling import tell
 from scanify.verify.compare.execute import LOOSEST_COARSE
 from scanify.verify.leaves.correspond import Mismatch
 from scanify.verify.linen.align import aligned
+from scanify.verify.programs.pair import Pair, pair
 from scanify.verify.programs.precision import full_precision
 from scanify.verify.proof.attempt import Files, rewritten
 from scanify.verify.proof.words import raised
@@ -51,39 +55,54 @@ def trained_case(
     if isinstance(second, Verdict):
         return CaseResult(name, training=second)
     loop = aligned(before, first, second, abstract=False)
-    if isinstance(loop, Mismatch):
-        raise ScanifyError(f"the models have different structures: {loop}")
+    both = loop if isinstance(loop, Mismatch) else pair(loop, second)
+    if isinstance(both, Mismatch):
+        raise ScanifyError(f"the models have different structures: {both}")
+    assert not isinstance(loop, Mismatch)
     loss = getattr(before, "loss", None)
-    both = Training("the original", loop, loss), Training("the rewritten version", second, loss)
+    trainings = Training("the original", loop, loss), Training("the rewritten version", second, loss)
     with full_precision():
-        verdict, losses = _SideBySide(*both, steps, files).compared()
+        verdict, losses = _SideBySide(*trainings, both, steps, files).compared()
     return CaseResult(name, training=verdict, losses=losses)
 
 
 @dataclass(frozen=True, eq=False)
 class _Curves:
-    """The losses of both versions in one width of floats. `limit` is the tolerance of a loss, before that of noise."""
+    """How far the losses of both versions are apart at each step, and the tolerance there.
 
-    before: list[Any]
-    after: list[Any]
-    limit: float
-    apart: list[Distance] = field(init=False)
+    `lost` is the first step from which on rounding alone changes the loss too much to tell by; 0 if there is none.
+    """
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "apart", _apart(self.before, self.after))
+    apart: list[Distance]
+    bounds: list[float]
+    lost: int
 
     @property
-    def most(self) -> float:
-        """The tolerance beyond which a comparison says nothing any more."""
-        return LOOSEST_COARSE if self.limit >= COARSE else max(LOOSEST, self.limit)
+    def wrong(self) -> str:
+        """Where the losses differ by more than rounding, in words; "" if nowhere."""
+        for step, (each, bound) in enumerate(zip(self.apart, self.bounds, strict=True), 1):
+            judged = not self.lost or step < self.lost
+            odd = math.isinf(each.relative) and not math.isinf(bound)
+            if odd or (judged and not each.relative <= bound):
+                return (
+                    f"the losses differ at step {step} by more than rounding explains: relative difference "
+                    f"{each.relative:.2g}, tolerance {bound:.2g} ({each.values[0]} in the original, "
+                    f"{each.values[1]} in the rewritten version)"
+                )
+        return ""
 
-    def said(self) -> str:
-        worst = max(self.apart, key=lambda each: (not each.bitwise, each.relative))
-        if worst.bitwise:
-            return "bit for bit equal"
-        ulp = max((each.ulp for each in self.apart if each.ulp is not None), default=0)
-        few = f"at most {ulp} ulp apart, " if 0 < ulp <= 64 else ""
-        return f"{few}relative difference {worst.relative:.2g} at step {self.apart.index(worst) + 1}"
+    def __str__(self) -> str:
+        noisy = f"from step {self.lost} on rounding alone changes the loss too much to tell by" if self.lost else ""
+        told = self.apart[: self.lost - 1] if self.lost else self.apart
+        if not told:
+            return noisy
+        worst = max(told, key=lambda each: (not each.bitwise, each.relative))
+        said = "bit for bit equal"
+        if not worst.bitwise:
+            at, ulp = told.index(worst), max((each.ulp for each in told if each.ulp is not None), default=0)
+            few = f"at most {ulp} ulp apart, " if 0 < ulp <= 64 else ""
+            said = f"{few}relative difference {worst.relative:.2g} at step {at + 1} (tolerance {self.bounds[at]:.2g})"
+        return f"{said}; {noisy}" if noisy else said
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +111,7 @@ class _SideBySide:
 
     original: Training
     rewritten: Training
+    both: Pair
     steps: int
     files: Files | None
 
@@ -107,95 +127,70 @@ class _SideBySide:
         after = rewritten("cannot be trained", lambda: self.losses(self.rewritten), self.files)
         if isinstance(after, Verdict):
             return after, None
-        dtypes = self.original.dtypes(self.leaves(self.original))
-        curves = _Curves(before, after, limit_of(dtypes))
-        losses = self.shown(curves)
+        dtypes, _ = self.original.dtypes(self.leaves(self.original))
+        native = self.curves(before, after, limit_of(dtypes))
+        losses = self.shown(before, after, native)
         if not tells(before):
             return Verdict(Status.NOT_RUN, "no loss is finite, so that nothing is shown"), losses
-        wrong, lost = self.wrong(curves, wide=False)
-        if wrong:
-            return Verdict(Status.FAILED, wrong), losses
-        wide = self.in_float64(dtypes) if limit_of(dtypes) > EXACT else ""
-        if isinstance(wide, Verdict):
-            return wide, losses
-        if lost == 1:
-            return Verdict(Status.NOT_RUN, f"{self.noisy(lost)}{wide}"), losses
-        words = [f"{self.count}: {curves.said()}", self.noisy(lost), self.constant(before)]
-        return Verdict(Status.TESTED, "; ".join(word for word in words if word) + wide), losses
-
-    @property
-    def count(self) -> str:
-        return f"{self.steps} step{'s' if self.steps > 1 else ''}"
+        if native.wrong:
+            return Verdict(Status.FAILED, native.wrong), losses
+        wide = self.in_float64(dtypes)
+        if isinstance(wide, _Curves) and wide.wrong:
+            return Verdict(Status.FAILED, f"in float64, {wide.wrong}"), losses
+        said = f"; in float64 {wide}" if isinstance(wide, _Curves) else f" (not in float64: {wide})" if wide else ""
+        if native.lost == 1 and (isinstance(wide, str) or wide.lost == 1):
+            return Verdict(Status.NOT_RUN, f"{native}{said}"), losses
+        same = self.steps > 1 and all(each.bitwise for each in _apart(before[:-1], before[1:]))
+        still = "; the loss never changes, so that no step but the first shows anything" if same else ""
+        return Verdict(Status.TESTED, f"{self.steps} step{'s' * (self.steps > 1)}: {native}{still}{said}"), losses
 
     def leaves(self, training: Training, *, wide: bool = False) -> list[Any]:
-        return [widened(leaf) if wide else leaf for leaf in training.built.arrays]
+        """The leaves that a version starts from."""
+        if not wide:
+            return training.built.arrays
+        program = self.both.before if training is self.original else self.both.after
+        return program.own([widened(leaf) for leaf in self.both.leaves])
 
     def losses(self, training: Training, *, wide: bool = False, rounded: float = 0.0) -> list[Any]:
         """The losses of a version, from leaves `rounded` to this relative size if that is not 0."""
         leaves = self.leaves(training, wide=wide)
-        what = " from rounded parameters" if rounded else ""
-        given = shaken(leaves, rounded) if rounded else leaves
-        return training.losses(given, self.steps, what + (" in float64" if wide else ""))
+        what = f"{' from rounded parameters' if rounded else ''}{' in float64' if wide else ''}"
+        return training.losses(shaken(leaves, rounded) if rounded else leaves, self.steps, what)
 
-    def in_float64(self, own: set[Any]) -> Verdict | str:
-        """FAILED if the losses differ in float64, or what to add to the reason of another verdict."""
+    def curves(self, before: Sequence[Any], after: Sequence[Any], limit: float, *, wide: bool = False) -> _Curves:
+        """Compare losses with `limit` as the tolerance, or that of rounding if they are further apart."""
+        apart, noise = _apart(before, after), [0.0] * self.steps
+        if not all(each.relative <= limit for each in apart):
+            noisy = self.losses(self.original, wide=wide, rounded=rounding_size(limit))
+            noise = list(itertools.accumulate((each.relative for each in _apart(before, noisy)), max))
+        most = LOOSEST_COARSE if limit >= COARSE else max(LOOSEST, limit)
+        bounds = [max(limit, SHAKEN * moved) for moved in noise]
+        return _Curves(apart, bounds, next((step for step, bound in enumerate(bounds, 1) if not bound <= most), 0))
+
+    def in_float64(self, own: set[Any]) -> _Curves | str:
+        """The comparison in float64, or why there is none; "" if the model computes in float64 itself."""
+        if limit_of(own) <= EXACT:
+            return ""
         with jax.enable_x64(True):
             try:
-                given = [(each, self.leaves(each, wide=True)) for each in (self.original, self.rewritten)]
-                limit = limit_of(self.original.dtypes(given[0][1]))
-                held = [each.dtypes(leaves, held=True) for each, leaves in given]
-                odd = narrower(held[0], held[1], own)
+                both = self.original, self.rewritten
+                (dtypes, held), (_, other) = (each.dtypes(self.leaves(each, wide=True)) for each in both)
+                limit, odd = limit_of(dtypes), narrower(held, other, own)
                 if limit > LOOSE or odd:
-                    return f" (not in float64: {odd or 'it computes in less than float32 whatever it is given'})"
-                before, after = (self.losses(each, wide=True) for each in (self.original, self.rewritten))
-                curves = _Curves(before, after, limit)
-                wrong, lost = self.wrong(curves, wide=True)
+                    return odd or "it computes in less than float32 whatever it is given"
+                before, after = (self.losses(each, wide=True) for each in both)
+                return self.curves(before, after, limit, wide=True)
             except Exception as error:  # user code may raise anything, and a device may have no float64
-                return f" (not in float64: {raised(error, self.files).partition(chr(10))[0]})"
-        if wrong:
-            return Verdict(Status.FAILED, f"in float64, {wrong}")
-        allowed = "" if all(each.bitwise for each in curves.apart) else f" (tolerance {limit:.2g})"
-        return f"; in float64 {curves.said()}{allowed}" + (f", and {self.noisy(lost)}" if lost else "")
+                return raised(error, self.files).partition("\n")[0]
 
-    def wrong(self, curves: _Curves, *, wide: bool) -> tuple[str, int]:
-        """How the losses differ by more than rounding, or ""; and the first step that shows nothing, or 0."""
-        if all(each.relative <= curves.limit for each in curves.apart):
-            return "", 0
-        noisy = self.losses(self.original, wide=wide, rounded=rounding_size(curves.limit))
-        noise = itertools.accumulate((each.relative for each in _apart(curves.before, noisy)), max)
-        for step, (each, moved) in enumerate(zip(curves.apart, noise, strict=True), 1):
-            bound = max(curves.limit, SHAKEN * moved)
-            odd = np.isinf(each.relative) and not np.isinf(moved)
-            if not bound <= curves.most and not odd:
-                return "", step
-            if odd or each.relative > bound:
-                return _differ(step, each, bound), 0
-        return "", 0
-
-    def noisy(self, step: int) -> str:
-        return f"from step {step} on rounding alone changes the loss too much to tell by" if step else ""
-
-    def constant(self, losses: Sequence[Any]) -> str:
-        """What to say if the loss stays what it is, as where updates are lost to rounding."""
-        same = len(losses) > 1 and all(each.bitwise for each in _apart(losses[:-1], losses[1:]))
-        return "the loss never changes, so that no step but the first shows anything" if same else ""
-
-    def shown(self, curves: _Curves) -> Losses:
+    def shown(self, before: Sequence[Any], after: Sequence[Any], curves: _Curves) -> Losses:
         steps = [
             Step(float(a), float(b), each.bitwise, each.ulp, each.relative)
-            for a, b, each in zip(curves.before, curves.after, curves.apart, strict=True)
+            for a, b, each in zip(before, after, curves.apart, strict=True)
         ]
         optimizer = f"SGD (rate {RATE:g})" if self.original.built.optimizer is None else "the case's optimizer"
-        digits = _DIGITS.get(str(curves.before[0].dtype), 9)
-        return Losses(optimizer, self.original.objective, digits, tuple(steps))
+        return Losses(optimizer, self.original.objective, _DIGITS.get(str(before[0].dtype), 9), tuple(steps))
 
 
 def _apart(before: Sequence[Any], after: Sequence[Any]) -> list[Distance]:
     return distances([f"step {step}" for step in range(1, len(before) + 1)], before, after)
-
-
-def _differ(step: int, apart: Distance, bound: float) -> str:
-    return (
-        f"the losses differ at step {step} by more than rounding explains: relative difference {apart.relative:.2g}, "
-        f"tolerance {bound:.2g} ({apart.values[0]} in the original, {apart.values[1]} in the rewritten version)"
-    )

@@ -68,12 +68,14 @@ class Training:
                 found.append(loss)
         return found
 
-    def dtypes(self, leaves: Sequence[Any], *, held: bool = False) -> set[Any]:
-        """The inexact dtypes that a step from these leaves computes in, and those that it has `held`."""
+    def dtypes(self, leaves: Sequence[Any]) -> tuple[set[Any], set[Any]]:
+        """The dtypes that a step from these leaves computes in, and these with those of its constants; inexact ones."""
         with under(None, self.program):
             state = self.optimizer.init(self._parameters(leaves)[0])
             program = eqx.filter_make_jaxpr(self._step)(list(leaves), state)[0]
-        return {dtype for dtype in dtypes_of(program, held=held) if jnp.issubdtype(dtype, jnp.inexact)}
+        computed, held = (set(dtypes_of(program, held=constants)) for constants in (False, True))
+        exact = {dtype for dtype in held if not jnp.issubdtype(dtype, jnp.inexact)}
+        return computed - exact, held - exact
 
     def _parameters(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
         """The parameters of the model, and the rest of it. Arrays of NumPy are none, as `eqx.is_inexact_array` says."""
