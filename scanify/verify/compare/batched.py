@@ -3,7 +3,8 @@
 A rule of `jax.custom_batching.custom_vmap` takes part only there. If a program holds one, more is compared: every
 choice of arguments that the rule tells apart, batches of 2, 3 and 8, gradients of batches, gradients of each example if
 one is in a derivative, and maps within maps where what a rule gives holds rules itself. One in the rule of a derivative
-is told more than that, by maps of tangents, of second derivatives and of Jacobians, so nothing is proved of it.
+is told more than that, by maps of tangents, of second derivatives and of Jacobians, so nothing is proved of it unless
+both versions are the same code.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from scanify.jaxpr.reading.user_rules import foreign, has_batching_rules, has_de
 from scanify.verify.compare.directions import grouped
 from scanify.verify.compare.judge import Once, Subject, judge
 from scanify.verify.compare.weakest import weakest
+from scanify.verify.leaves.correspond import Slot
+from scanify.verify.objects.same import difference
 from scanify.verify.programs.jvp import derivatives
+from scanify.verify.programs.pair import Pair
 from scanify.verify.programs.programs import Job
 from scanify.verify.programs.trace import Traced
 from scanify.verify.programs.vmap import INSIDE, OUTSIDE, SIZE, Batch, Nest
@@ -77,7 +81,7 @@ class _Nests:
         """What is proved beside the one map that is always compared; "" if nothing is."""
         more = list(self.compared)[1:]
         if not more:
-            return ""
+            return "the same code" if self.left_out else ""
         sizes = ", ".join(str(size) for size in sorted({batch.size for nest in more for batch in nest.batches}))
         forms = (
             ("vmap of vmap", any(len(nest.batches) > 1 for nest in more)),
@@ -85,7 +89,8 @@ class _Nests:
             ("gradients of vmap", any(nest.gradients == OUTSIDE for nest in more)),
         )
         said = "".join(f", {form}" for form, held in forms if held)
-        return f"over all that batching rules tell apart, {len(more)} maps in batches of {sizes}{said}"
+        same = "; all else is the same, as the code is" if self.left_out else ""
+        return f"over all that batching rules tell apart, {len(more)} maps in batches of {sizes}{said}{same}"
 
     def all(self, rewritten: Traced, inputs: tuple[int, ...]) -> None:
         """Compare all that batching rules in the calls, and in their gradients, tell apart."""
@@ -104,7 +109,7 @@ class _Nests:
         if any(map(_derivative_has_batching_rules, [*calls, *(maps if len(self.compared) > 1 else ())])):
             more = "tangents and second derivatives under vmap are not compared"
             self.left_out = f"a batching rule in a derivative rule: {more}"
-        if self.left_out:
+        if self.left_out and not _is_same_code(self.subject.both):
             some = "one map" if len(self.verdicts) == 1 else f"{len(self.verdicts)} maps"
             self.verdicts.append(("", Verdict(Status.NOT_RUN, f"proved for {some}; {self.left_out}")))
 
@@ -191,6 +196,16 @@ class _Nests:
         self.verdicts.append((words, found))
         self.compared[nest] = before, after
         return before, after
+
+
+def _is_same_code(both: Pair) -> bool:
+    """True if both hold the same objects and the same code, so that all that is derived of them is the same."""
+    slots = [Slot(index, aval) for index, aval in enumerate(both.avals)]
+    versions = both.before, both.after
+    if any(recipe.lead or recipe.axes for each in versions for recipe in each.recipes):
+        return False
+    before, after = (each.tree([slots[recipe.sources[0]] for recipe in each.recipes]) for each in versions)
+    return difference(before, after) is None
 
 
 def _derivative_has_batching_rules(program: ClosedJaxpr, order: int = _ORDER) -> bool:

@@ -57,6 +57,8 @@ def cell_contents(cell: types.CellType) -> Any:
 def attributes(value: Any) -> dict[str, Any]:
     """What an object has in its `__dict__` and its slots, by name."""
     found = dict(getattr(value, "__dict__", {}))
+    if "__module__" in found:  # of a wrapper, which has the names of the function in it
+        found["__module__"] = module_of(value)
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:

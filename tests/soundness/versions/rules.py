@@ -76,7 +76,7 @@ def reads_batched(value: int, spelling: int) -> Parts:
     when = "False", "given == [True, False]", "size == 3", "size == 8 and not all(given)"
     rule = f"lambda size, given, *args: jnp.multiply(*spread(given, args)) + (1.0 if {when[value]} else 0.0)"
     return Parts(
-        top=f"{BATCHED}scaled = forwards(ruled(lambda z, by: z * by, {rule}))", end="out = out + scaled(x0, out)"
+        top=f"{BATCHED}batched = forwards(ruled(lambda z, by: z * by, {rule}))", end="out = out + batched(x0, out)"
     )
 
 
@@ -85,8 +85,8 @@ def rule_of_rule(value: int, spelling: int) -> Parts:
     last = ("jnp.multiply", "(lambda *args: 2 * jnp.multiply(*args))", "jnp.add")[value]
     inner = f"inner = ruled(jnp.multiply, lambda size, given, *args: {last}(*spread(given, args)))"
     outer = "outer = ruled(jnp.multiply, lambda size, given, *args: inner(*jnp.broadcast_arrays(*spread(given, args))))"
-    end = ("out = out + scaled(x0, out)", "more = scaled(x0, out)\nout = out + more")[spelling]
-    return Parts(top=f"{BATCHED}{inner}\n{outer}\nscaled = forwards(outer)", end=end)
+    end = ("out = out + mapped(x0, out)", "more = mapped(x0, out)\nout = out + more")[spelling]
+    return Parts(top=f"{BATCHED}{inner}\n{outer}\nmapped = forwards(outer)", end=end)
 
 
 @feature("a batching rule in a derivative", seen=False)
