@@ -121,3 +121,142 @@ def test_a_file_without_loops_to_rewrite_is_profiled(folder, capsys):
     )
     assert run(["profile", "model.py", "--run", "python train.py"]) == Exit.VERIFICATION
     assert "Attempted boolean conversion" in capsys.readouterr().out
+
+
+WRITTEN = """\
+import dataclasses
+import enum
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+class Norm(enum.Enum):
+    LAYER = "layer"
+    RMS = "rms"
+
+
+@dataclasses.dataclass
+class Config:
+    width: int = 4
+    norm: Norm = Norm.LAYER
+    rates: tuple = (0.0, 0.1)
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+    act: object = eqx.field(static=True)
+
+    def __call__(self, x):
+        return self.act(x + self.linear(x))
+
+
+class Net(eqx.Module):
+    layers: list[Block]
+    norm: eqx.nn.BatchNorm
+    drop: eqx.nn.Dropout
+
+    def __init__(self, config, depth, act, *, key):
+        keys = jax.random.split(key, depth)
+        self.layers = [Block(eqx.nn.Linear(config.width, config.width, key=k), act) for k in keys]
+        self.norm = eqx.nn.BatchNorm(config.width, "batch", mode="batch")
+        self.drop = eqx.nn.Dropout(0.1)
+
+    def __call__(self, x, state, key=None):
+        for layer in self.layers:
+            x = layer(x)
+        x, state = self.norm(x, state)
+        return self.drop(x, key=key), state
+
+
+class Encoder(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, depth, act=jnp.tanh, *, key):
+        keys = jax.random.split(key, depth)
+        self.layers = [Block(eqx.nn.Linear(4, 4, key=k), act) for k in keys]
+
+    def encode(self, tokens, *rest, mask, key=None):
+        x = jax.nn.one_hot(tokens, 4) * mask[:, None]
+        for layer in self.layers:
+            x = jax.vmap(layer)(x)
+        return x
+
+
+class Local(Encoder):
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def forward(encoder, x, times=2):
+    for layer in encoder.layers:
+        x = layer(x)
+    return x * times
+"""
+USES = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from net import Config, Encoder, Local, Net, Norm, forward
+
+net, state = eqx.nn.make_with_state(Net)(Config(norm=Norm.RMS), 3, jax.nn.gelu, key=jax.random.key(7))
+net = eqx.nn.inference_mode(net)
+eqx.filter_jit(jax.vmap(net, axis_name="batch", in_axes=(0, None), out_axes=(0, None)))(jnp.zeros((2, 4)), state)
+encoder = Encoder(3, key=jax.random.PRNGKey(5))
+encoder.encode(np.arange(5), mask=jnp.arange(5.0).astype(jnp.bfloat16), key=jax.random.split(jax.random.key(1))[0])
+forward(encoder, jnp.arange(4.0), times=3)
+Local(3, lambda x: 2 * x, key=jax.random.key(0))(jnp.ones(4))
+"""
+
+
+def test_calls_are_written_as_cases(folder, capsys):
+    (folder / "net.py").write_text(WRITTEN)
+    (folder / "uses.py").write_text(USES)
+    assert run(["case", "net.py", "--run", "python uses.py", "-o", "cases.py"]) == Exit.OK
+    assert capsys.readouterr().err == (
+        "scanify: no case for Local.__call__: python uses.py: `self`: <lambda> of __main__ has no name that another "
+        "file can import\n"
+        "scanify: wrote cases.py:net, cases.py:encoder, cases.py:forward\n"
+        "scanify: look at the sizes, then: scanify rewrite net.py --case cases.py:net --diff\n"
+    )
+    text = (folder / "cases.py").read_text()
+    assert (
+        text.partition("\n\n\n")[2]
+        == '''\
+def net(module):
+    """A call of Net.__call__ that `python uses.py` makes, with arrays of its own."""
+    model, state = eqx.nn.inference_mode(
+        eqx.nn.make_with_state(module.Net)(
+            module.Config(norm=module.Norm.RMS),
+            3,
+            jax.nn.gelu,
+            key=jax.random.key(7),
+        ),
+    )
+    x = jax.random.normal(jax.random.key(1), (4,))
+    return model, (x, state)
+
+
+def encoder(module):
+    """A call of Encoder.encode that `python uses.py` makes, with arrays of its own."""
+    model = module.Encoder(3, key=jax.random.PRNGKey(5))
+    tokens = np.array([0, 1, 2, 3, 4], dtype=np.int64)
+    mask = jax.random.normal(jax.random.key(1), (5,)).astype(jnp.bfloat16)
+    key = jax.random.key(0)
+    return model.encode, (tokens,), {"mask": mask, "key": key}
+
+
+def forward(module):
+    """A call of forward that `python uses.py` makes, with arrays of its own."""
+    encoder = module.Encoder(3, key=jax.random.PRNGKey(5))
+    x = jax.random.normal(jax.random.key(1), (4,))
+    times = 3
+    return eqx.Partial(module.forward, encoder), (x, times)
+'''
+    )
+    chosen = ["--case", "cases.py:forward", "--remat", "none", "--no-measure"]
+    assert run(["verify", "net.py", *chosen]) == Exit.OK

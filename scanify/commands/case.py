@@ -1,6 +1,5 @@
 """`scanify case`: propose cases for the models of a file."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +8,13 @@ import click
 from scanify.analysis.plan import Plan
 from scanify.commands.common import STDIN, load_project
 from scanify.commands.verifying.cases import demand_importable
+from scanify.commands.verifying.options import Running, choose_commands, limit_options
+from scanify.commands.verifying.recorded import loops_at
 from scanify.errors import Exit, ScanifyError
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
+from scanify.source.file import Source
+from scanify.source.read import encode
 
 if TYPE_CHECKING:
     from scanify.propose.propose import Proposals
@@ -28,21 +31,24 @@ if TYPE_CHECKING:
 )
 @click.option("-o", "--output", metavar="CASES", help="The file to write the cases to; without it they are printed.")
 @click.option("--force", is_flag=True, help="Overwrite the file of --output.")
-@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each class.")
-@click.option("--memory-limit", metavar="SIZE", help="For each class, such as 4GiB.")
+@limit_options(recorded=True)
 def command(
     file: str,
     classes: tuple[str, ...],
     output: str | None,
     force: bool,
-    time_limit: float | None,
-    memory_limit: str | None,
+    running: Running,
 ) -> int:
     """Propose a case for each model of FILE whose layer loop would be rewritten, to be edited and verified with.
 
     Constructor signatures, configurations and annotations give small sizes that fit each other; the arguments of the
     call are found by tracing it on candidates, in a process of its own. Exits with 1 if no case could be proposed.
+
+    With --run, cases are written from the calls that a program of yours makes: with its configurations and sizes, and
+    with new arrays of the same shapes.
     """
+    if running.commands and classes:
+        raise ScanifyError("--class names what to propose a case for, and --run takes the calls of a program; give one")
     _check_paths(file, output, force=force)
     given = load_project((file,), None)
     if not given.project.sources:
@@ -55,8 +61,11 @@ def command(
         reasons = "; ".join(f"{loop.place.named}: {loop.rule}" for loop in loops) or "it has none"
         tell(f"scanify: no layer loop of {file} would be rewritten ({reasons}); name a class with --class", err=True)
         return Exit.FINDINGS
-    proposals = _proposed(source.path, source.text, plans, classes, time_limit, memory_limit)
-    return _finish(proposals, source.text, output)
+    if running.commands:
+        proposals = _from_run(source, plans, running)
+    else:
+        proposals = _proposed(source.path, source.text, plans, classes, running)
+    return _finish(proposals, source.text, output, recorded=bool(running.commands))
 
 
 def _check_paths(file: str, output: str | None, *, force: bool) -> None:
@@ -90,31 +99,37 @@ def _proposed(
     text: str,
     plans: list[Plan],
     classes: tuple[str, ...],
-    time_limit: float | None,
-    memory_limit: str | None,
+    running: Running,
 ) -> "Proposals":
     from rich.console import Console
 
     from scanify.propose.propose import LIMITS, propose
     from scanify.report.progress import progress
-    from scanify.verify.children.limits import parse_memory
 
-    limits = LIMITS
-    if time_limit is not None:
-        limits = replace(limits, seconds=time_limit)
-    if memory_limit is not None:
-        limits = replace(limits, memory=parse_memory(memory_limit))
     with progress(Console(stderr=True)) as notify:
-        return propose(path, text, plans, classes=classes, limits=limits, notify=notify)
+        return propose(path, text, plans, classes=classes, limits=running.limited(LIMITS), notify=notify)
 
 
-def _finish(proposals: "Proposals", source: str, output: str | None) -> int:
+def _from_run(source: Source, plans: list[Plan], running: Running) -> "Proposals":
+    from rich.console import Console
+
+    from scanify.propose.from_run import propose_from_run
+    from scanify.report.progress import progress
+
+    watched = loops_at([plan.place for plan in plans if plan.place.path == source.path])
+    data, commands = encode(source, source.text), choose_commands(running.commands)
+    with progress(Console(stderr=True)) as notify:
+        return propose_from_run(source.path, data, watched, commands, limits=running.limits, notify=notify)
+
+
+def _finish(proposals: "Proposals", source: str, output: str | None, *, recorded: bool) -> int:
     """Print or write the cases, and what is to be filled in where there is none, say why, and answer the exit code."""
     from scanify.propose.skeleton import skeleton
     from scanify.propose.write import render
 
     model = shown(proposals.target, Path.cwd())
-    to_fill = [skeleton(source, each.cls) for each in proposals.declined if each.cls and each.imports]
+    unwritten = [] if recorded else proposals.declined
+    to_fill = [skeleton(source, each.cls) for each in unwritten if each.cls and each.imports]
     for each in proposals.declined:
         tell(f"scanify: no case for {each.cls or model}: " + "\n".join(each.reasons), err=True)
     if not all(each.imports for each in proposals.declined):
@@ -123,7 +138,7 @@ def _finish(proposals: "Proposals", source: str, output: str | None) -> int:
             err=True,
         )
     if proposals.cases or to_fill:
-        text = render(proposals.cases, model, to_fill)
+        text = render(proposals.cases, model, to_fill, recorded=recorded)
         if output is None:
             click.echo(text, nl=False)
         else:

@@ -13,7 +13,7 @@ from pathlib import Path
 from scanify.analysis.plan import Plan
 from scanify.errors import ScanifyError
 from scanify.propose.owners import Owner, class_names, owners
-from scanify.propose.request import Answer, Ask, Proposed
+from scanify.propose.request import Answer, Ask, Declined, Proposed
 from scanify.propose.write import render
 from scanify.verify.cases.case import CaseSpec
 from scanify.verify.children.codec import from_json, to_json
@@ -23,16 +23,6 @@ from scanify.verify.children.process import Outcome, run_child
 LIMITS = Limits(seconds=120.0, memory=4 * 1024**3)
 _TAIL = 5
 _SHARE = 0.75
-
-
-@dataclass(frozen=True)
-class Declined:
-    """A class without a proposal, and the reasons. `cls` is None for loops that are in no class; `imports`
-    says whether the file could be imported."""
-
-    cls: str | None
-    reasons: tuple[str, ...]
-    imports: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,7 +50,7 @@ def propose(
 
     Raises ScanifyError where jax or equinox is missing, or a class is not in the file.
     """
-    _check_usage()
+    check_usage()
     path = Path(os.path.normpath(target.absolute()))
     spans = [(plan.body.span.line, plan.body.span.end_line) for plan in plans if plan.place.path == path]
     try:
@@ -80,7 +70,7 @@ def propose(
         if answer.case is None:
             declined.append(Declined(each.cls, answer.reasons, answer.imports))
         elif all(answer.case.cls != case.cls for case in cases):
-            cases.append(_distinct(answer.case, cases))
+            cases.append(distinct(answer.case, cases))
     return Proposals(path, tuple(cases), tuple(declined))
 
 
@@ -94,7 +84,8 @@ def written(proposals: Proposals) -> Iterator[tuple[CaseSpec, ...]]:
         yield tuple(CaseSpec(path, each.function, f"{each.function} (proposed for {name})") for each in proposals.cases)
 
 
-def _check_usage() -> None:
+def check_usage() -> None:
+    """Raise ScanifyError where cases cannot be run."""
     missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]
     if missing:
         raise ScanifyError(
@@ -114,7 +105,7 @@ def _named(text: str, classes: Sequence[str], target: Path) -> list[Owner]:
     return [Owner(name, (), ()) for name in dict.fromkeys(classes)]
 
 
-def _distinct(case: Proposed, others: Sequence[Proposed]) -> Proposed:
+def distinct(case: Proposed, others: Sequence[Proposed]) -> Proposed:
     """Two classes may give one name, `GPT` and `Gpt`."""
     name, number = case.function, 2
     while any(name == other.function for other in others):
@@ -131,6 +122,11 @@ def _answer(outcome: Outcome, limits: Limits) -> Answer:
             return from_json(Answer, json.loads(outcome.response))
         except (ValueError, TypeError) as error:
             return Answer(reasons=(f"its process answered nonsense: {error}",))
+    return Answer(reasons=(ending_of(outcome, limits),))
+
+
+def ending_of(outcome: Outcome, limits: Limits) -> str:
+    """Return how a process ended that did not answer, and what it printed last."""
     if outcome.stopped == "time":
         reason = (
             f"stopped: no case was found within {limits.seconds:g} s. Write a case, or raise the limit with "
@@ -144,4 +140,4 @@ def _answer(outcome: Outcome, limits: Limits) -> Answer:
     else:
         reason = f"its process ended (exit code {outcome.returncode}) before a case was found"
     said = outcome.output.strip().splitlines()[-_TAIL:]
-    return Answer(reasons=(reason + "".join(f"\n    {line}" for line in said),))
+    return reason + "".join(f"\n    {line}" for line in said)

@@ -33,6 +33,29 @@ class Proposed:
 
 
 @dataclass(frozen=True)
+class Declined:
+    """A class or a function without a case, and the reasons. `cls` is None for loops that are in no class; `imports`
+    says whether the file could be imported."""
+
+    cls: str | None
+    reasons: tuple[str, ...]
+    imports: bool = True
+
+    @property
+    def reason(self) -> str:
+        return "; ".join(self.reasons)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The cases that a run's calls of these `functions` were written as, and the functions without a case."""
+
+    cases: tuple[Proposed, ...] = ()
+    functions: tuple[str, ...] = ()
+    declined: tuple[Declined, ...] = ()
+
+
+@dataclass(frozen=True)
 class Answer:
     """A case, or the reasons why there is none: what was tried, and what came of it. `imports`: does the file?"""
 

@@ -5,10 +5,15 @@ from collections.abc import Sequence
 
 from scanify.propose.request import Proposed
 
-_USUAL = {"eqx": "import equinox as eqx", "jax": "import jax", "jnp": "import jax.numpy as jnp"}
+_USUAL = {
+    "eqx": "import equinox as eqx",
+    "jax": "import jax",
+    "jnp": "import jax.numpy as jnp",
+    "np": "import numpy as np",
+}
 
 _HEADER = '''\
-"""Cases for {name}, proposed by scanify: edit them as you like.
+"""Cases for {name}, {origin} by scanify: edit them as you like.
 
 Each function is given the module and answers (model, args) or (model, args, kwargs).{about}
 """
@@ -22,9 +27,16 @@ _TO_FILL = """
 Where it says `...` in {names}, put values of your own: small sizes, and three layers or more."""
 
 
-def render(cases: Sequence[Proposed], name: str, to_fill: Sequence[Proposed] = ()) -> str:
-    """The text of a file of cases for the model file called `name`. Of those in `to_fill` values are missing."""
-    about = _PROPOSED if cases else ""
+_RECORDED = """ Sizes and configurations are
+those of a run; arrays are new ones of the same shapes."""
+
+
+def render(cases: Sequence[Proposed], name: str, to_fill: Sequence[Proposed] = (), *, recorded: bool = False) -> str:
+    """The text of a file of cases for the model file called `name`. Of those in `to_fill` values are missing.
+
+    The cases are proposed, or `recorded` from a run.
+    """
+    about = "" if not cases else _RECORDED if recorded else _PROPOSED
     about += _TO_FILL.format(names=", ".join(each.function for each in to_fill)) if to_fill else ""
     body = "\n\n".join(case.text for case in (*cases, *to_fill))
     named = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
@@ -32,4 +44,5 @@ def render(cases: Sequence[Proposed], name: str, to_fill: Sequence[Proposed] = (
     usual = [line for short, line in _USUAL.items() if short in named]
     own = sorted({line for case in cases for line in case.imports})
     parts = ["\n".join(lines) + "\n" for lines in (usual, own) if lines]
-    return "\n".join([_HEADER.format(name=name, about=about), *parts]) + f"\n\n{body}"
+    header = _HEADER.format(name=name, about=about, origin="recorded" if recorded else "proposed")
+    return "\n".join([header, *parts]) + f"\n\n{body}"

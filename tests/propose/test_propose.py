@@ -7,7 +7,7 @@ import pytest
 from scanify.analysis.plan import Plan
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, rewrite_sources
-from scanify.propose.propose import Proposals, _distinct, propose, written
+from scanify.propose.propose import Proposals, distinct, propose, written
 from scanify.propose.request import Proposed
 from scanify.propose.write import render
 from scanify.verify.run import verify
@@ -59,7 +59,7 @@ def test_a_case_is_proved_as_it_is() -> None:
 
 def test_two_classes_of_one_name_get_two() -> None:
     first = Proposed("GPT", "gpt", "def gpt(module):\n    return 1\n\n\ngpt.sweep = [{}]\n")
-    second = _distinct(Proposed("Gpt", "gpt", first.text), [first])
+    second = distinct(Proposed("Gpt", "gpt", first.text), [first])
     assert second.function == "gpt_2"
     assert second.text == "def gpt_2(module):\n    return 1\n\n\ngpt_2.sweep = [{}]\n"
     compile(render([first, second], "model.py"), "cases.py", "exec")

@@ -67,9 +67,14 @@ class Running:
     @property
     def limits(self) -> "Limits":
         """The limits of each case. Raises ScanifyError if the memory is not a size."""
-        from scanify.verify.children.limits import Limits, parse_memory
+        from scanify.verify.children.limits import Limits
 
-        limits = Limits()
+        return self.limited(Limits())
+
+    def limited(self, limits: "Limits") -> "Limits":
+        """Return `limits` with those of the command line in place of them. Raises ScanifyError as above."""
+        from scanify.verify.children.limits import parse_memory
+
         if self.seconds is not None:
             limits = replace(limits, seconds=self.seconds)
         return limits if self.memory is None else replace(limits, memory=parse_memory(self.memory))

@@ -49,6 +49,10 @@ class Snapshot:
         )
         return self.treedef, kinds
 
+    def tree(self) -> Any:
+        """Return the pytree with an `Array` for each array."""
+        return jax.tree.unflatten(self.treedef, self.leaves)
+
     def restored(self, seed: int = 0, *, drawn: Sequence[bool] = ()) -> Any:
         """Return the pytree with jax arrays. A tracer's values are drawn from `seed`, and so are those `drawn`."""
         draws = iter(drawn or [False] * len(self.arrays))

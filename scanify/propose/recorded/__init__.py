@@ -1,0 +1,1 @@
+"""Cases written from the calls that a run of the user's program makes."""
