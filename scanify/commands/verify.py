@@ -30,10 +30,9 @@ from scanify.commands.verifying.cases import (
     verify_outcome,
 )
 from scanify.commands.verifying.certificates import proofs_into, replay_file
-from scanify.commands.verifying.on_mesh import with_mesh
+from scanify.commands.verifying.more_runs import demand_values, steps_option, with_losses, with_mesh
 from scanify.commands.verifying.options import CaseRun, Running, choose_run, run_options
 from scanify.commands.verifying.proposed import proposed_run
-from scanify.commands.verifying.side_by_side import demand_values, steps_option, with_losses
 from scanify.configuration.config import REMATS, SYNONYMS, Config, load_config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome
@@ -224,9 +223,9 @@ class _Extras:
     def added(
         self, result: "Verification", verify: "Callable[..., Verification]", policies: Sequence[str | None]
     ) -> "Verification":
-        """The verification with advice, the figures on a mesh, the scan under these `policies`, and losses.
+        """The verification with advice, figures on a mesh and losses. `verify` runs the cases once more.
 
-        `verify` runs the cases once more.
+        On a mesh, the rewritten version is compiled under each of the `policies`.
         """
         if self.advise and result.good:
             result = replace(result, advice=advice_on(verify))

@@ -12,6 +12,7 @@ import pytest
 
 from scanify.errors import ScanifyError
 from scanify.nn import ArrayStacked
+from scanify.verify.children.telling import listening
 from scanify.verify.training.side_by_side import trained_case
 from scanify.verify.training.step import Optimizer
 from scanify.verify.verdict import CaseResult, Status
@@ -106,6 +107,20 @@ class TestWhatIsTrained:
         assert (result.losses.optimizer, result.losses.loss) == ("SGD (rate 0.01)", "the mean square of the outputs")
         assert result.training is not None and result.training.status is Status.TESTED
         assert result.training.reason.startswith("4 steps: ") and "in float64 " in result.training.reason
+
+    def test_each_run_reports_its_steps(self) -> None:
+        told: list[str] = []
+        with listening(told.append):
+            compared(steps=2)
+        runs = [f"{name}{where}" for where in ("", " in float64") for name in ("the original", "the rewritten version")]
+        assert told == ["building both models", *(f"training {run}, step {at} of 2" for run in runs for at in (1, 2))]
+
+    def test_a_model_in_float64_is_trained_once(self) -> None:
+        with jax.enable_x64(True):
+            result = compared(dtype=jnp.float64)
+        assert result.training is not None and result.losses is not None
+        assert (result.training.status, "in float64" in result.training.reason) == (Status.TESTED, False)
+        assert result.losses.digits == 17
 
     def test_a_scalar_output_is_the_loss(self) -> None:
         def mean(call: Call) -> Call:

@@ -24,13 +24,10 @@ from scanify.verify.values.arrays import plain
 from scanify.verify.values.checks import noise
 from scanify.verify.values.figures import distances
 from scanify.verify.values.limited import may_not_end
-from scanify.verify.values.numeric import LOOSEST, WORSE, tells
+from scanify.verify.values.numeric import WORSE, tells
 from scanify.verify.values.points import near, shaken
-from scanify.verify.values.tolerances import COARSE, coarsest, dtypes_of, rounding_size, tolerance
+from scanify.verify.values.tolerances import coarsest, dtypes_of, loosest, rounding_size, tolerance
 from scanify.verify.verdict import Status, Verdict
-
-# In a coarse dtype, no array may be further apart than this in its own size, whatever rounding does to it.
-LOOSEST_COARSE = 0.25
 
 # Outputs, and gradients of the leaves that both versions share.
 Values = tuple[list[Any], list[Any]]
@@ -136,7 +133,7 @@ def _judged(
         worst, bound = max(over, key=lambda found: found[0].relative)
         text = "the programs are proved equal, and what they are compiled to is not: the compiler changed one of them"
         return Verdict(Status.FAILED, f"{text}; its own dtypes {worst} (tolerance {bound:.2g})")
-    most = max(limit, LOOSEST_COARSE if limit >= COARSE else LOOSEST)
+    most = loosest(limit)
     hidden = next((each for each in apart if each.relative > most), None)
     if hidden is not None:
         return _not_run(f"rounding alone changes the result as much as the two are apart: {hidden}")

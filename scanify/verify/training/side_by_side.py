@@ -23,7 +23,6 @@ from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Case, build
 from scanify.verify.cases.case import CaseError
 from scanify.verify.children.telling import tell
-from scanify.verify.compare.execute import LOOSEST_COARSE
 from scanify.verify.leaves.correspond import Mismatch
 from scanify.verify.linen.align import aligned
 from scanify.verify.programs.pair import Pair, pair
@@ -33,9 +32,9 @@ from scanify.verify.proof.words import raised
 from scanify.verify.training.losses import Losses, Step
 from scanify.verify.training.train import RATE, Training
 from scanify.verify.values.figures import Distance, distances
-from scanify.verify.values.numeric import LOOSE, LOOSEST, SHAKEN, tells, widened
+from scanify.verify.values.numeric import LOOSE, SHAKEN, tells, widened
 from scanify.verify.values.points import shaken
-from scanify.verify.values.tolerances import COARSE, EXACT, limit_of, narrower, rounding_size
+from scanify.verify.values.tolerances import EXACT, limit_of, loosest, narrower, rounding_size
 from scanify.verify.verdict import CaseResult, Status, Verdict
 
 _DIGITS = {"float64": 17, "float32": 9, "float16": 5, "bfloat16": 4}
@@ -163,9 +162,9 @@ class _SideBySide:
         if not all(each.relative <= limit for each in apart):
             noisy = self.losses(self.original, wide=wide, rounded=rounding_size(limit))
             noise = list(itertools.accumulate((each.relative for each in _apart(before, noisy)), max))
-        most = LOOSEST_COARSE if limit >= COARSE else max(LOOSEST, limit)
         bounds = [max(limit, SHAKEN * moved) for moved in noise]
-        return _Curves(apart, bounds, next((step for step, bound in enumerate(bounds, 1) if not bound <= most), 0))
+        lost = (step for step, bound in enumerate(bounds, 1) if not bound <= loosest(limit))
+        return _Curves(apart, bounds, next(lost, 0))
 
     def in_float64(self, own: set[Any]) -> _Curves | str:
         """The comparison in float64, or why there is none; "" if the model computes in float64 itself."""

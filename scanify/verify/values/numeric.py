@@ -26,6 +26,7 @@ from scanify.verify.values.limited import SECONDS, TIMES, allowing
 from scanify.verify.values.points import Point, far, near, shaken
 from scanify.verify.values.tolerances import (
     EXACT,
+    LOOSEST,
     NATIVE_EPS,
     coarsest,
     dtypes_of,
@@ -36,9 +37,7 @@ from scanify.verify.values.tolerances import (
 )
 
 WORSE = 4.0  # times the error of the original against the float64 truth
-# Far from the values of the case: how many times what rounding of the leaves does to the original the tolerance is at
-# least, and the tolerance with which a comparison says nothing any more.
-SHAKEN, LOOSEST = 10.0, 1e-4
+SHAKEN = 10.0  # far from the values of the case: times what rounding of the leaves does to the original
 LOOSE = 1e-3  # beyond this tolerance float64 says nothing that the dtype does not
 # At how many points integers and truth values are compared.
 POINTS = 16

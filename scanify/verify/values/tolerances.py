@@ -12,6 +12,7 @@ EXACT = 1e-12  # of the size of an array, in float64
 NATIVE_EPS = 128  # times the machine epsilon, where there is no float64 truth
 COARSE = 0.02  # no tolerance is larger, however coarse the dtype
 _DOUBLE = 1e-15
+LOOSEST, LOOSEST_COARSE = 1e-4, 0.25  # tolerances beyond which a comparison says nothing any more
 ROUNDED = 64.0  # how small the rounding of the leaves is against the tolerance
 
 
@@ -40,6 +41,11 @@ def limit_of(dtypes: Iterable[Any]) -> float:
     """The tolerance for what is computed in these dtypes: 1e-12 in float64, else that of the coarsest of them."""
     eps = coarsest(dtypes)
     return max(EXACT, tolerance(eps)) if eps > _DOUBLE else EXACT
+
+
+def loosest(limit: float) -> float:
+    """The tolerance beyond which a comparison says nothing any more, where `limit` is that of the dtypes."""
+    return LOOSEST_COARSE if limit >= COARSE else max(LOOSEST, limit)
 
 
 def narrower(before: Set[Any], after: Set[Any], own: Set[Any]) -> str:
