@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,13 +18,28 @@ _KEY = Size("key", 1, "seed of the call's key; None for inference, without a key
 
 
 @dataclass(frozen=True)
+class Written:
+    """A case whose whole body is written in the project; `note` says where. It has no sizes of its own."""
+
+    function: str
+    body: tuple[str, ...]
+    note: str
+    imports: frozenset[str] = frozenset()
+
+    def text(self) -> str:
+        """The function."""
+        body = "\n".join(textwrap.indent(each, "    ") for each in self.body)
+        return f'def {self.function}(module):\n    """{self.note}"""\n{body}\n'
+
+
+@dataclass(frozen=True)
 class Draft:
     """What a case's text is made of.
 
     `entry` is how the model is called: `__call__`, or the name of another method. `state` says whether the model comes
-    with an `eqx.nn.State`. `declared` are the sizes that the constructor asked for; all other widths are `width`, where
-    that is a number, because the model's own arrays are that wide. `notes` end up in the docstring, `sweep` after the
-    function.
+    with an `eqx.nn.State`. `prelude` are statements before all others. `declared` are the sizes that the constructor
+    needed; all other widths are `width`, where that is a number, because the model's own arrays are that wide. `notes`
+    end up in the docstring, `sweep` after the function.
     """
 
     function: str
@@ -35,6 +51,7 @@ class Draft:
     imports: frozenset[str] = frozenset()
     declared: frozenset[str] = frozenset()
     width: int | None = None
+    prelude: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     sweep: tuple[dict[str, Any], ...] = field(default=())
 
@@ -108,10 +125,11 @@ class Draft:
         )
 
     def _build(self) -> str:
+        before = "".join(f"{textwrap.indent(each, '    ')}\n" for each in self.prelude)
         if not self.state:
-            return f"    model = {show(self.model)}"
+            return f"{before}    model = {show(self.model)}"
         made = replace(self.model, callee=f"eqx.nn.make_with_state({self.model.callee})")
-        return f"    model, state = {show(made)}"
+        return f"{before}    model, state = {show(made)}"
 
     def _body(self) -> str:
         lines = [self._build(), *self._assignments()]

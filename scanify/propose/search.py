@@ -11,15 +11,16 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
-from scanify.propose.draft import Draft
+from scanify.propose.draft import Draft, Written
 from scanify.propose.request import Answer, Ask, Proposed
 from scanify.propose.trial import Trial, Unsuitable, Wanted
+from scanify.propose.uses.use import uses
 from scanify.propose.values.arguments import Arguments, candidates, is_state
 from scanify.propose.values.choose import Chooser, Style, is_layer
 from scanify.propose.values.expression import Text
-from scanify.propose.values.names import GiveUp, function_name
+from scanify.propose.values.names import GiveUp, follow, function_name
 from scanify.propose.values.roles import ROLES
-from scanify.propose.values.signature import method_parameters
+from scanify.propose.values.signature import Parameter, method_parameters
 from scanify.verify.cases.case import CaseSpec
 from scanify.verify.proof.words import raised
 
@@ -87,25 +88,19 @@ class Search:
         except (TypeError, ValueError) as error:
             self.reasons.append(f"the signature of {cls.__name__}.{entry} cannot be read: {error}")
             return None
-        state = any(is_state(each) and each.required for each in parameters)
         failed: dict[str, str] = {}
-        for style in STYLES:
+        for base, chooser, style in self._bases(cls, entry, parameters, failed):
             if failed and self._late():
                 break
-            chooser = Chooser(self.module, style)
-            try:
-                model = chooser.construct(cls)
-            except GiveUp as error:
-                failed.setdefault("", f"could not build {cls.__name__}: {error}; write a case")
+            if isinstance(base, Written):
+                if self._works(base, trial, failed):
+                    return Proposed(cls.__qualname__, base.function, base.text())
                 continue
-            base = Draft(function_name(cls.__name__), model, entry, chooser.sizes, state=state)
-            base = replace(base, imports=frozenset(chooser.references.imports))
             try:
                 made = trial.model(base)
             except BaseException as error:
                 failed.setdefault("", f"could not build {cls.__name__}: {self._said(error)}; write a case")
                 continue
-            base = replace(base, declared=frozenset(chooser.sizes.variables))
             for width in (None, *widths(made)):
                 tried = candidates(parameters, chooser)
                 found = self._with_arguments(replace(base, width=width), made, tried, trial, failed)
@@ -113,6 +108,40 @@ class Search:
                     return self._finished(found, cls, style, trial)
         self.reasons += self._summed_up(cls, entry, failed)
         return None
+
+    def _bases(
+        self, cls: type, entry: str, parameters: tuple[Parameter, ...], failed: dict[str, str]
+    ) -> Iterator[tuple[Draft | Written, Chooser, Style]]:
+        """How the model may be built: with small sizes, as the project builds it, and with sizes of other styles."""
+        state = any(is_state(each) and each.required for each in parameters)
+        name = function_name(cls.__name__)
+        for style in STYLES:
+            chooser = Chooser(self.module, style)
+            try:
+                model = chooser.construct(cls)
+            except GiveUp as error:
+                failed.setdefault("", f"could not build {cls.__name__}: {error}; write a case")
+            else:
+                sizes, imports = chooser.sizes, frozenset(chooser.references.imports)
+                declared = frozenset(sizes.variables)
+                yield Draft(name, model, entry, sizes, (), state, imports, declared), chooser, style
+            if style is not STYLES[0]:
+                continue
+            for use in uses(self.module, cls, entry):
+                chooser, note = Chooser(self.module, style), f"Built as in {use.where}."
+                if use.body:
+                    yield Written(name, use.body, note.replace("Built", "Built and called")), chooser, style
+                base = Draft(name, use.model, entry, chooser.sizes, state=state or use.state, prelude=use.prelude)
+                yield replace(base, notes=(note,)), chooser, style
+
+    def _works(self, written: Written, trial: Trial, failed: dict[str, str]) -> bool:
+        """Whether the case can be built and traced, and runs the loop."""
+        try:
+            trial.whole(written, _spec(self.ask, written), abstract=False)
+        except BaseException as error:
+            failed.setdefault(written.note.removesuffix("."), self._said(error))
+            return False
+        return True
 
     def _with_arguments(
         self, base: Draft, made: Any, tried: Iterator[Arguments], trial: Trial, failed: dict[str, str]
@@ -134,7 +163,11 @@ class Search:
                 except BaseException as error:
                     failed.setdefault(_label(arguments), self._said(error))
                     continue
-                notes = [_first_note(draft), *(f"It does not run the loop around line {line}." for line in missed)]
+                notes = [
+                    _first_note(draft),
+                    *base.notes,
+                    *(f"It does not run the loop around line {line}." for line in missed),
+                ]
                 return replace(draft, notes=tuple(notes))
         except GiveUp as error:
             failed.setdefault("", f"{base.model.callee} was built, but {error}; write a case")
@@ -187,7 +220,7 @@ class Search:
         return ["\n".join(lines)]
 
 
-def _spec(ask: Ask, draft: Draft) -> CaseSpec:
+def _spec(ask: Ask, draft: Draft | Written) -> CaseSpec:
     return CaseSpec(ask.target, draft.function, f"the proposed case {draft.function}")
 
 
@@ -214,9 +247,7 @@ def _mentions(cls: type, name: str) -> bool:
 
 
 def _find(module: ModuleType, qualname: str) -> type | None:
-    found: object = module
-    for part in qualname.split("."):
-        found = getattr(found, part, None)
+    found = follow(module, qualname)
     return found if isinstance(found, type) else None
 
 

@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.propose.draft import Draft
+from scanify.propose.draft import Draft, Written
 from scanify.verify.cases.build import build
 from scanify.verify.cases.case import CaseSpec, check_returned
 
@@ -60,7 +60,7 @@ class Trial:
         target = model if draft.entry == "__call__" else getattr(model, draft.entry)
         self._traced(target, args, kwargs)
 
-    def whole(self, draft: Draft, spec: CaseSpec, *, abstract: bool, **given: Any) -> tuple[int, ...]:
+    def whole(self, draft: Draft | Written, spec: CaseSpec, *, abstract: bool, **given: Any) -> tuple[int, ...]:
         """Run the case as a verification would, with arrays unless `abstract`, and trace its call.
 
         Answers the first lines of the loops' bodies that did not run.
@@ -69,7 +69,7 @@ class Trial:
         built = build(lambda: check_returned(function(self.module, **given), spec), abstract=abstract)
         return self._traced(*built.tree)
 
-    def _function(self, draft: Draft, text: str, name: str) -> Callable[..., Any]:
+    def _function(self, draft: Draft | Written, text: str, name: str) -> Callable[..., Any]:
         space: dict[str, Any] = {"jax": jax, "jnp": jnp, "eqx": eqx, "__name__": "scanify_proposed_case"}
         exec(compile("\n".join(sorted(draft.imports)), "<imports of a proposed case>", "exec"), space)
         exec(compile(text, "<proposed case>", "exec"), space)

@@ -23,21 +23,22 @@ class References:
         for name in (cls.__name__, *sorted(vars(self.module))):
             if vars(self.module).get(name) is cls:
                 return f"module.{name}"
-        if cls.__module__ == self.module.__name__ and _follow(self.module, cls.__qualname__) is cls:
+        if cls.__module__ == self.module.__name__ and follow(self.module, cls.__qualname__) is cls:
             return f"module.{cls.__qualname__}"
         import equinox as eqx
 
         if getattr(eqx.nn, cls.__name__, None) is cls:
             return f"eqx.nn.{cls.__name__}"
         home = sys.modules.get(cls.__module__)
-        if home is None or _follow(home, cls.__qualname__) is not cls:
+        if home is None or follow(home, cls.__qualname__) is not cls:
             raise GiveUp(f"no name leads to the class {cls.__qualname__}")
         if cls.__module__ != "builtins":
             self.imports.add(f"from {cls.__module__} import {cls.__qualname__.partition('.')[0]}")
         return cls.__qualname__
 
 
-def _follow(start: object, qualname: str) -> object:
+def follow(start: object, qualname: str) -> object:
+    """The object that a dotted name leads to from `start`; None where it leads nowhere."""
     for part in qualname.split("."):
         start = getattr(start, part, None)
     return start

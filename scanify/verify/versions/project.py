@@ -58,7 +58,7 @@ class Project:
         """The project of the rewritten `files` and of the file of the `case`; `tree` is another state of it."""
         files = tuple(files)
         search = search_places(files, case)
-        marked = [found for file in (*files, case) if (found := _project_directory(file)) is not None]
+        marked = [found for file in (*files, case) if (found := project_directory(file)) is not None]
         # Packages without `__init__.py` are imported from the project's directory, or from where the user stands.
         fallback = [place for place in (directory, *marked, *(each / "src" for each in marked)) if place.is_dir()]
         return cls(
@@ -111,7 +111,8 @@ def _is_installed(file: str) -> bool:
     return any(part in file for part in _INSTALLED)
 
 
-def _project_directory(file: Path) -> Path | None:
+def project_directory(file: Path) -> Path | None:
+    """The nearest folder above `file` that has a mark of a project, such as `pyproject.toml`; None without one."""
     return next((above for above in file.parents if any((above / marker).exists() for marker in _MARKERS)), None)
 
 

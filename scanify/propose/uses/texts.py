@@ -1,0 +1,104 @@
+"""The texts of a project that may call a class: its tests, scripts and modules, docstrings and pages."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import doctest
+import os
+import re
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from scanify.verify.versions.project import project_directory
+
+_MOST_FILES = 600
+_LONGEST = 300_000
+_SKIPPED = re.compile(r"\..*|__pycache__|node_modules|build|dist|site-packages|venv|env")
+_BLOCK = re.compile(r"^```(?:python|py)\b[^\n]*\n(.*?)^```", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Code:
+    """Python text: a file, an example of a docstring, or a block of a page, whose first line is `first`.
+
+    `shared` are the statements of the `conftest.py` beside it or above.
+    """
+
+    path: Path
+    first: int
+    tree: ast.Module
+    example: bool = False
+    shared: tuple[ast.stmt, ...] = ()
+
+
+def builders(path: Path, cls: str) -> frozenset[str]:
+    """The names `cls`, and those of the functions of the file that name it, or one another."""
+    tree = _parsed(path.read_text(encoding="utf-8")) if path.is_file() else None
+    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)] if tree else []
+    called = {each.name: {one.id for one in ast.walk(each) if isinstance(one, ast.Name)} for each in functions}
+    found = {cls}
+    while more := {name for name, names in called.items() if names & found} - found:
+        found |= more
+    return frozenset(found)
+
+
+def codes(target: Path, names: Set[str]) -> Iterator[Code]:
+    """The texts of the project of the file `target` that have a word of `names`: tests, then scripts, then others.
+
+    Files that this Python cannot parse are left out.
+    """
+    root = project_directory(target) or target.parent
+    for path in sorted(_files(root), key=lambda path: (_rank(path.relative_to(root)), path)):
+        try:
+            text = path.read_text(encoding="utf-8") if path.stat().st_size <= _LONGEST else ""
+        except (OSError, UnicodeDecodeError):
+            continue
+        if any(re.search(rf"\b{name}\b", text) for name in names):
+            yield from _page(path, text) if path.suffix == ".md" else _module(path, text, root)
+
+
+def _files(root: Path) -> list[Path]:
+    found: list[Path] = []
+    for folder, below, names in os.walk(root):
+        below[:] = sorted(each for each in below if not _SKIPPED.fullmatch(each))
+        found += [Path(folder, each) for each in sorted(names) if each.endswith((".py", ".md"))]
+        if len(found) >= _MOST_FILES:
+            break
+    return found[:_MOST_FILES]
+
+
+def _rank(path: Path) -> int:
+    said = str(path).lower()
+    return next((i for i, word in enumerate(("test", "example", "script", "train", "demo")) if word in said), 9)
+
+
+def _module(path: Path, text: str, root: Path) -> Iterator[Code]:
+    tree = _parsed(text)
+    if tree is None:
+        return
+    above = [folder / "conftest.py" for folder in path.parents if folder.is_relative_to(root)]
+    shared = [_parsed(each.read_text(encoding="utf-8")) for each in reversed(above) if each.is_file() and each != path]
+    yield Code(path, 1, tree, shared=tuple(one for each in shared if each for one in each.body))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Module) or not (said := ast.get_docstring(node)):
+            continue
+        first = node.body[0].lineno
+        blocks = [each[1] for each in _BLOCK.finditer(said)]
+        with contextlib.suppress(ValueError):
+            blocks.append("".join(each.source for each in doctest.DocTestParser().get_examples(said)))
+        yield from (Code(path, first, parsed, True) for each in blocks if (parsed := _parsed(each)))
+
+
+def _page(path: Path, text: str) -> Iterator[Code]:
+    for each in _BLOCK.finditer(text):
+        if parsed := _parsed(each[1]):
+            yield Code(path, text[: each.start(1)].count("\n") + 1, parsed, True)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
