@@ -78,7 +78,6 @@ HARMLESS = [
     "sum(x.size for x in tree_leaves(eqx.filter(model, eqx.is_array)) if eqx.is_array(x))",
     "jnp.sqrt(sum(jnp.sum(jnp.square(x)) for x in jax.tree.leaves(model)))",
     "sum(jnp.linalg.norm(x) ** 2 for x in jax.tree.leaves(model))",
-    "sum([jnp.vdot(a, b) for a, b in zip(jax.tree.leaves(model), jax.tree.leaves(model))])",
     "sum(jax.tree.leaves(jax.tree.map(lambda x: jnp.sum(jnp.abs(x)), model)))",
     "jax.tree.reduce(operator.add, jax.tree.map(lambda x: (x**2).sum(), model))",
     "jax.tree.reduce(lambda total, x: total + jnp.sum(x**2), model, 0.0)",
@@ -126,14 +125,6 @@ HARMLESS = [
         "def full(file, leaf):\n    return jnp.load(file).astype(leaf.dtype) if eqx.is_array(leaf) else leaf\n"
         "buffer = io.BytesIO()\neqx.tree_serialise_leaves(buffer, model, half)\nbuffer.seek(0)\n"
         "return eqx.tree_deserialise_leaves(buffer, model, full)"
-    ),
-    (
-        "other = jax.tree.map(jnp.ones_like, model)\n"
-        "return sum(jnp.sum(a * b) for a, b in zip(jax.tree.leaves(model), jax.tree.leaves(other)))"
-    ),
-    (
-        "loss, grads = eqx.filter_value_and_grad(squares)(model)\n"
-        "return sum(jnp.vdot(p, g) for p, g in zip(jax.tree.leaves(model), jax.tree.leaves(grads)))"
     ),
     "eqx.filter_vmap(lambda m, x: squares(m) * x, in_axes=(None, 0))(model, jnp.ones(2))",
     "eqx.filter(model, filter_spec=eqx.is_array)",

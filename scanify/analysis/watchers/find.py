@@ -15,18 +15,10 @@ from scanify.analysis.watchers.optimizers import optimizer_reads, optimizers_in_
 from scanify.analysis.watchers.rules import KEY, LIST, REPLACED, rule_of, rule_of_optimizer
 from scanify.analysis.watchers.tables import (
     ALLS,
-    BYTES,
-    DESERIALISES,
-    FILTERS,
-    FLATTENS,
-    LEAVES,
     MAKES_TREES,
     MAPS,
-    PATHS,
     PER_LEAF_PACKAGES,
-    RAVELS,
-    REDUCES,
-    SERIALISES,
+    READERS,
     STRUCTURES,
     TREE_AT,
     TREE_MODULES,
@@ -53,10 +45,9 @@ _ORIGINS = (
     "optax",
     *PER_LEAF_PACKAGES,
 )
-_TREES = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES | SERIALISES | DESERIALISES
-_MENTIONED = (_TREES - STRUCTURES) | TREE_MODULES | {TREE_AT}
+_MENTIONED = (READERS - STRUCTURES) | TREE_MODULES | {TREE_AT}
 _NAMES_OF_TREES = {name.rpartition(".")[2] for name in _MENTIONED} | {"default_registry"}
-_LAST = {name.rpartition(".")[2] for name in _TREES | VMAPS}
+_LAST = {name.rpartition(".")[2] for name in READERS | VMAPS}
 _LAST |= _NAMES_OF_TREES | frozenset("vars fields asdict astuple getattr setattr attrgetter".split())
 _WORDS = _LAST | COUNTS | PARTS | {"__dict__", "__dataclass_fields__", *_PACKAGES}
 # So common that they tell nothing: where they are functions on trees there is a word beside them that does.
@@ -191,7 +182,7 @@ def _is_unlisted(known: Callee) -> TypeGuard[str]:
     if not isinstance(known, str) or known in TREE_MODULES:
         return False
     own = known.startswith(tuple(f"{each}." for each in TREE_MODULES))
-    return own and known not in _TREES | MAKES_TREES | ALLS
+    return own and known not in READERS | MAKES_TREES | ALLS
 
 
 def _is_followed(module: Module, above: ast.AST | None, named: set[str]) -> bool:

@@ -1,17 +1,15 @@
 """Plans that stack a list where it is built, against what the project does with the leaves of trees."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 
-from scanify.analysis.index import Definition, External, Index
+from scanify.analysis.index import Index
 from scanify.analysis.obligations import Reader, readers_in_words
 from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.follow.calls import SHOWN
 from scanify.analysis.watchers.follow.find import given_models
-from scanify.analysis.watchers.held import may_hold, named_by
 from scanify.analysis.watchers.programs import program_readers
 from scanify.analysis.watchers.rules import PATH, RANK
 from scanify.analysis.watchers.tables import OPTAX_PER_LEAF, PER_LEAF_PACKAGES
@@ -32,7 +30,7 @@ def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan |
     found = watchers(index) if any(map(_may_be_watched, loops)) else ()
     found = (*found, *_given(loops, index, found))
     programs = _of_programs(program_readers(index))
-    return _of_shared_lists([_watched(_kept(one, found), found, index) for one in loops], programs)
+    return _of_shared_lists([_watched(_kept(one, found), found) for one in loops], programs)
 
 
 def _may_be_watched(one: Plan | Refusal) -> bool:
@@ -76,20 +74,18 @@ def _obliged(one: Plan, sharing: Iterable[Plan], programs: tuple[str, ...]) -> P
 def _given(loops: Sequence[Plan | Refusal], index: Index, found: Sequence[Watcher]) -> list[Watcher]:
     """The calls that are given the models of plans that change them, if nothing else makes these plans unsafe."""
     plans = [one for one in loops if isinstance(one, Plan) and isinstance(one.stack, InitStack)]
-    plans = [one for one in plans if not _seen(one, found, index)]
+    plans = [one for one in plans if not _seen(one, found)]
     if not plans:
         return []
     places = [place for one in plans for place in (one.place, *(site.place for site in one.stack.sites))]  # type: ignore[union-attr]
     return given_models(index, places, {(_NAME.findall(one.container) or [""])[-1] for one in plans})
 
 
-def _seen(one: Plan, found: Iterable[Watcher], index: Index) -> list[Watcher]:
+def _seen(one: Plan, found: Iterable[Watcher]) -> list[Watcher]:
     """The watchers that may look at the layers of a plan."""
-    assert isinstance(one.stack, InitStack)
-    places = [site.place for site in one.stack.sites]
     name = (_NAME.findall(one.container) or [""])[-1]
-    named = cache(lambda: named_by(index, places))
-    return [each for each in found if _sees(each, named, name)]
+    mine = [each for each in found if each.attributes is None or name in each.attributes]
+    return [each for each in mine if each.element_of != name]
 
 
 def _of_programs(readers: Sequence[Watcher]) -> tuple[str, ...]:
@@ -133,10 +129,10 @@ def checkpoints(plan: Plan) -> str:
     )
 
 
-def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Plan | Refusal:
+def _watched(one: Plan | Refusal, found: Iterable[Watcher]) -> Plan | Refusal:
     if isinstance(one, Refusal) or not isinstance(one.stack, InitStack):
         return one
-    seen = _seen(one, found, index)
+    seen = _seen(one, found)
     shown = [each for each in seen if each.reads == SHOWN]
     seen = [each for each in seen if each.reads != SHOWN]
     lines = {(each.place.path, each.place.span.line) for each in seen if not each.given}
@@ -144,15 +140,6 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Pla
     texts = [f"the text of the model that {each.place} shows has the stack in it" for each in shown[:1]]
     readers = tuple(map(_reader, seen))
     return replace(one, notes=(*one.notes, checkpoints(one), *texts), readers=readers)
-
-
-def _sees(watcher: Watcher, named: Callable[[], Sequence[Definition | External | None]], name: str) -> bool:
-    """Whether a watcher may look at layers whose builders name some classes, in a list that has a name."""
-    if watcher.attributes is not None and name not in watcher.attributes:
-        return False
-    if watcher.element_of is not None and watcher.element_of == name:
-        return False
-    return not watcher.classes or may_hold(named(), watcher.classes)
 
 
 def _said(readers: Sequence[Reader]) -> tuple[str, ...]:

@@ -37,7 +37,6 @@ MAKES_TREES = UNFLATTENS | frozenset(
     )
     for name in names.split()
 )
-GRADIENTS = frozenset("jax.grad jax.value_and_grad equinox.filter_grad equinox.filter_value_and_grad".split())
 VMAPS = frozenset({"equinox.filter_vmap", "equinox.filter_pmap"})
 # What gives the bytes of a tree, and what takes them back.
 BYTES = frozenset(
@@ -51,6 +50,10 @@ LEAF_LOADS = frozenset("equinox.default_deserialise_filter_spec numpy.load jax.n
 SERIALISES = frozenset({"equinox.tree_serialise_leaves", "pickle.dump", "cloudpickle.dump", "dill.dump"})
 
 DESERIALISES = frozenset({"equinox.tree_deserialise_leaves"})
+READERS = frozenset().union(
+    MAPS, LEAVES, FLATTENS, REDUCES, STRUCTURES, PATHS, FILTERS, RAVELS, BYTES, SERIALISES, DESERIALISES
+)
+"""What `trees.reads` judges where it is called."""
 # Of one value of each array: what they give for a stack is the stack of what they give.
 _NUMPY = """abs absolute add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh array asarray astype bitwise_and
     bitwise_not bitwise_or bitwise_xor cbrt ceil clip conj conjugate copy copysign cos cosh deg2rad divide equal exp

@@ -4,24 +4,21 @@ import ast
 from dataclasses import dataclass, field
 
 from scanify.analysis.facts import Place
-from scanify.analysis.index import Definition
 
 
 @dataclass(frozen=True)
 class Watcher:
     """`reads` says what it looks at: "the rank of each leaf".
 
-    `classes` are the classes whose instances alone it looks for, where it does: it sees nothing of layers that hold
-    none of them. They are definitions of the project, or qualified names. `attributes` are the names of the fields that
-    alone it reads, where it reads some by name. `element_of` is the field of which it looks at one element alone, as in
-    `jax.tree.leaves(model.layers[0])`: a stack gives the same layer there. `rule` is the rule whose page says what to
-    write instead. `given` is true if all that is known of it is that it is given a model. `node` is the code that
-    looks, None for a file that cannot be parsed, and `tree` the expression of what it looks at, where there is one.
+    `attributes` are the names of the fields that alone it reads, where it reads some by name. `element_of` is the list
+    of which it looks at one element alone, as in `jax.tree.leaves(model.layers[0])`: a stack has the same layer there.
+    `rule` is the rule whose page says what to write instead. `given` is true if all that is known of it is that it is
+    given a model. `node` is the code that looks, None for a file that cannot be parsed, and `tree` the expression of
+    what it looks at, where there is one.
     """
 
     place: Place
     reads: str
-    classes: tuple[Definition | str, ...] = ()
     attributes: frozenset[str] | None = None
     element_of: str | None = None
     rule: str = ""

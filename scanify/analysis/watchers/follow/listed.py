@@ -3,30 +3,20 @@
 from scanify.analysis.watchers.optimizers import optimizer_reads
 from scanify.analysis.watchers.tables import (
     ALLS,
-    BYTES,
     DESERIALISES,
     EACH_NUMBER,
     FILTERS,
-    FLATTENS,
-    LEAVES,
     LOADS,
     MAKES_TREES,
     MAPS,
-    PATHS,
-    RAVELS,
-    REDUCES,
-    SERIALISES,
-    STRUCTURES,
+    READERS,
     TREE_AT,
     TYPE_TESTS,
     UNFLATTENS,
 )
 
 # What calls of functions on trees read is asked where they stand (`trees.reads`).
-ASKED_ELSEWHERE = frozenset().union(
-    ALLS, BYTES, DESERIALISES, FILTERS, FLATTENS, LEAVES, LOADS, MAKES_TREES, MAPS, PATHS, RAVELS, REDUCES, SERIALISES,
-    STRUCTURES, UNFLATTENS,
-)  # fmt: skip
+ASKED_ELSEWHERE = READERS | ALLS | LOADS | MAKES_TREES
 GIVES_TREES = MAPS | FILTERS | UNFLATTENS | DESERIALISES | LOADS | {TREE_AT}
 
 # Another form of the function that they are given.

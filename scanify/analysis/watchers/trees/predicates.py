@@ -1,35 +1,25 @@
-"""What the `is_leaf` of a search looks for in a tree: kinds of arrays, modules of some classes, lists, anything."""
+"""What the `is_leaf` of a search looks for in a tree: kinds of arrays, modules, lists, anything."""
 
 import ast
-from dataclasses import dataclass
 
 from scanify.analysis.index import Definition, External, Index, Module
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.names import Body, callee, is_decorated, local_scope
 from scanify.analysis.watchers.tables import TYPE_TESTS
 
-_ANY_MODULE = frozenset(
-    {"equinox.Module", "equinox.nn.StatefulLayer", "builtins.list", "builtins.tuple", "builtins.object"}
-)
+_CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.object"})
 _LAYERS = ("equinox.", "haliax.", "scanify.")
+_NOTHING, _UNKNOWN = "", "?"
 
 
-@dataclass(frozen=True)
-class Search:
-    """`reads` where a stack may look different to it; `classes` where only modules of these classes are looked for."""
-
-    reads: str | None
-    classes: tuple[Definition | str, ...] = ()
-
-
-def searched(index: Index, module: Module, predicate: ast.expr) -> Search:
-    """What `is_leaf=predicate` makes of a tree."""
+def searched(index: Index, module: Module, predicate: ast.expr) -> str | None:
+    """What `is_leaf=predicate` looks for in a tree; None where a stack looks the same to it."""
     if isinstance(predicate, ast.Constant):
-        return Search(None)
+        return None
     known = callee(index, module, predicate)
     if isinstance(known, str):
-        return Search(None) if known in TYPE_TESTS else Search(f"`{known}` of each part of a tree")
-    unknown = Search(f"`{' '.join(module.code(predicate).split())}` of each part of a tree")
+        return None if known in TYPE_TESTS else f"`{known}` of each part of a tree"
+    unknown = f"`{' '.join(module.code(predicate).split())}` of each part of a tree"
     if not isinstance(known, Body) or is_decorated(index, known):
         return unknown
     if isinstance(known.node, ast.Lambda):
@@ -38,57 +28,44 @@ def searched(index: Index, module: Module, predicate: ast.expr) -> Search:
         last = [each for each in known.node.body if not isinstance(each, ast.Expr)]
         body = last[0].value if len(last) == 1 and isinstance(last[0], ast.Return) else None
     names = [each.arg for each in known.node.args.args]
-    if body is None or not names:
-        return unknown
-    return _test(index, known.module, body, names[0]) or unknown
+    found = _test(index, known.module, body, names[0]) if body is not None and names else _UNKNOWN
+    return unknown if found == _UNKNOWN else found or None
 
 
-def _test(index: Index, module: Module, node: ast.expr, name: str) -> Search | None:
+def _test(index: Index, module: Module, node: ast.expr, name: str) -> str:
+    """What a test looks for; `_NOTHING` that a stack would change, or `_UNKNOWN`."""
     match node:
-        case ast.BoolOp(values=values):
+        case ast.BoolOp(op=op, values=values):
             parts = [_test(index, module, each, name) for each in values]
-            if isinstance(node.op, ast.And) and any(each is not None and each.reads is None for each in parts):
-                return Search(None)
-            known = [each for each in parts if each is not None]
-            if len(known) != len(parts) and (isinstance(node.op, ast.Or) or not known):
-                return None  # of an `and`, what is not known only makes it look for less
-            reads = next((each.reads for each in known if each.reads is not None), None)
-            # One that looks for any module looks for more than the others name.
-            some = [each for each in known if each.reads is not None]
-            classes = () if any(not each.classes for each in some) else tuple(c for each in some for c in each.classes)
-            return Search(reads, classes)
+            if isinstance(op, ast.And):  # what is not known only makes it look for less
+                parts = [_NOTHING] if _NOTHING in parts else [each for each in parts if each != _UNKNOWN] or parts
+            return _UNKNOWN if _UNKNOWN in parts else next(filter(None, parts), _NOTHING)
         case ast.Compare(left=ast.Name(id=read), ops=[ast.Is()], comparators=[ast.Constant()]) if read == name:
-            return Search(None)
+            return _NOTHING
         case ast.Call(func=function, args=[ast.Name(id=read), kinds]) if read == name:
-            if callee(index, module, function) == "builtins.isinstance":
-                return _instances(index, module, kinds)
+            known = callee(index, module, function)
+            return _instances(index, module, kinds) if known == "builtins.isinstance" else _UNKNOWN
         case ast.Call(func=function, args=[ast.Name(id=read)]) if read == name:
-            known_function = callee(index, module, function)
-            if isinstance(known_function, str):
-                return Search(None) if known_function in TYPE_TESTS else None
-            return searched(index, module, function)
+            return searched(index, module, function) or _NOTHING
         case _:
-            pass
-    return None
+            return _UNKNOWN
 
 
-def _instances(index: Index, module: Module, kinds: ast.expr) -> Search | None:
-    classes: list[Definition | str] = []
+def _instances(index: Index, module: Module, kinds: ast.expr) -> str:
+    looked_for = False
     for kind in members(kinds):
         name = dotted(kind)
         if name is None or local_scope(module, kind, name.partition(".")[0]) is not None:
-            return None
+            return _UNKNOWN
         found = index.resolve(module, name)
         if isinstance(found, External):
-            if found.qualname in _ANY_MODULE:
-                return Search(f"each `{name}` in a tree")
-            classes += [found.qualname] if found.qualname.startswith(_LAYERS) else []
+            layer = found.qualname.startswith(_LAYERS) and not found.qualname.endswith(".NamedArray")
+            looked_for |= layer or found.qualname in _CONTAINERS
         elif isinstance(found, Definition) and isinstance(found.node, ast.ClassDef):
-            classes.append(found)
+            looked_for = True
         else:
-            return None
-    text = " ".join(module.code(kinds).split())
-    return Search(f"each `{text}` in a tree", tuple(classes)) if classes else Search(None)
+            return _UNKNOWN
+    return f"each `{' '.join(module.code(kinds).split())}` in a tree" if looked_for else _NOTHING
 
 
 def members(node: ast.expr) -> list[ast.expr]:

@@ -18,20 +18,18 @@ from scanify.analysis.watchers.tables import (
     MAPS,
     PATHS,
     RAVELS,
+    READERS,
     REDUCES,
     SERIALISES,
     STRUCTURES,
 )
 from scanify.analysis.watchers.trees.leaf import applied
-from scanify.analysis.watchers.trees.predicates import Search, searched
+from scanify.analysis.watchers.trees.predicates import searched
 from scanify.analysis.watchers.trees.specs import filtered, mapped_by, saved_by
 from scanify.analysis.watchers.trees.treedefs import of_bound_treedef, of_treedef
 from scanify.analysis.watchers.trees.uses import Uses
 from scanify.analysis.watchers.trees.values import ELEMENTWISE
 from scanify.analysis.watchers.watcher import Watcher
-
-_READERS = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES
-_READERS |= SERIALISES | DESERIALISES
 
 
 def tree_reads(index: Index, module: Module, call: ast.Call, known: str) -> Iterator[Watcher]:
@@ -41,19 +39,14 @@ def tree_reads(index: Index, module: Module, call: ast.Call, known: str) -> Iter
         return  # of something that is known to hold no model
     place, element_of = module.place(call), _element_of(call, known)
     yield from (Watcher(place, each) for each in mapped_by(index, module, call, known))
-    search = _search(index, module, call, known)
-    if search.reads is not None:
-        yield Watcher(place, search.reads, search.classes, element_of=element_of)
-        if search.classes:
-            return  # what is done with the modules that are found depends on there being some
-    reads = _reads(index, module, call, known)
+    reads = _search(index, module, call, known) or _reads(index, module, call, known)
     if reads is not None:
         yield Watcher(place, reads, element_of=element_of)
 
 
 def _trees(call: ast.Call, known: str) -> list[ast.expr]:
     """The trees that a function is given; none where they are not told apart from its other arguments."""
-    if known not in _READERS or any(isinstance(each, ast.Starred) for each in call.args):
+    if known not in READERS or any(isinstance(each, ast.Starred) for each in call.args):
         return []
     if known in MAPS or known.endswith("map_with_path"):
         return call.args[1:]
@@ -73,13 +66,13 @@ def _element_of(call: ast.Call, known: str) -> str | None:
             return None
 
 
-def _search(index: Index, module: Module, call: ast.Call, known: str) -> Search:
+def _search(index: Index, module: Module, call: ast.Call, known: str) -> str | None:
     if known not in MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS:
-        return Search(None)
+        return None
     given = next((each.value for each in call.keywords if each.arg == "is_leaf"), None)
     if given is None and known in LEAVES | FLATTENS and len(call.args) == 2:
         given = call.args[1]
-    return searched(index, module, given) if given is not None else Search(None)
+    return searched(index, module, given) if given is not None else None
 
 
 def _reads(index: Index, module: Module, call: ast.Call, known: str) -> str | None:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import own_nodes, parent_of, scope_of
+from scanify.analysis.lower.scope import ancestors, own_nodes, parent_of, scope_of
 from scanify.analysis.watchers.names import Body, callee, local_scope
 from scanify.analysis.watchers.tables import ALLS, COMBINES, FLATTENS, LEAVES, MAPS, REDUCES, UNFLATTENS
-from scanify.analysis.watchers.trees.alike import are_alike, is_check
 from scanify.analysis.watchers.trees.leaf import applied, computed
 from scanify.analysis.watchers.trees.values import ELEMENTWISE, HARMLESS, TOTAL, Kind, Value
 
@@ -186,7 +185,7 @@ class Uses:
         target = getattr(parent, "target", None)
         if not isinstance(target, ast.Tuple) or not len(trees) == len(call.args) == len(target.elts):
             return "one leaf after another"
-        if not are_alike(self.index, self.module, trees) and not is_check(self.module, call):
+        if not _is_check(self.module, call):
             return "the leaves of several trees side by side"
         targets = [(each, ELEMENTWISE) for each in target.elts]
         if isinstance(parent, ast.For):
@@ -285,3 +284,13 @@ def _names(targets: list[tuple[ast.expr, Value]]) -> dict[str, Value] | None:
 
 def _reads(value: Value) -> str:
     return value.reads or ("a total of each leaf" if value.kind in TOTAL else "one leaf after another")
+
+
+def _is_check(module: Module, call: ast.Call) -> bool:
+    """Whether what is done with the leaves of trees is to compare them: where they do not go together, it raises."""
+    for above in ancestors(module, call):
+        if isinstance(above, ast.For):
+            return all(isinstance(each, ast.Assert | ast.Expr) for each in above.body)
+        if isinstance(above, ast.stmt):
+            return isinstance(above, ast.Assert)
+    return False
