@@ -16,6 +16,7 @@ from scanify.verify.children.telling import listening
 from scanify.verify.training.side_by_side import trained_case
 from scanify.verify.training.step import Optimizer
 from scanify.verify.verdict import CaseResult, Status
+from tests.command import Tool
 from tests.verify import test_updates
 
 WIDTH, DEPTH = 3, 3
@@ -357,3 +358,50 @@ class TestWhatOneStepDoesNotShow:
 
         good, reason = self.shown(Optimizer(lambda params: jnp.array(0), update))
         assert good and "differ at step 3" in reason
+
+
+CASES = """\
+import jax
+import jax.numpy as jnp
+import optax
+
+
+def case(module):
+    return module.Model(4, 3, key=jax.random.key(0)), (jnp.ones(4),)
+
+
+def ranks(params):
+    return jax.tree.map(lambda p: p.ndim > 1, params)
+
+
+case.optimizer = optax.adamw(1e-2, weight_decay=1.0, mask=ranks)
+"""
+RUN = """\
+import jax
+import jax.numpy as jnp
+from model import Model
+
+print(Model(4, 3, key=jax.random.key(0))(jnp.ones(4)))
+"""
+
+
+class TestCommand:
+    OPTIONS = ("--steps", "3", "--remat", "none", "--no-measure")
+
+    def test_losses_that_differ_are_printed_and_fail(self, tool: Tool) -> None:
+        pytest.importorskip("optax", reason="the optimiser is one of optax")
+        tool.write("model.py")
+        tool.write("cases.py", CASES)
+        done = tool("verify", "model.py", "--case", "cases.py:case", "--accept", "elsewhere", *self.OPTIONS)
+        assert done.code == 3, done.err
+        assert "training FAILED  the losses differ at step 2 by more than rounding" in done.out
+        assert "losses of 3 steps: the mean square of the outputs, the case's optimizer" in done.out
+        assert "outputs   gradients" in done.out and "PROVED    PROVED" in done.out
+
+    @pytest.mark.whole
+    def test_calls_of_a_run_are_trained(self, tool: Tool) -> None:
+        tool.write("model.py")
+        tool.write("train.py", RUN)
+        done = tool("verify", "model.py", "--run", "python train.py", *self.OPTIONS)
+        assert done.code == 0, done.err
+        assert "training TESTED  3 steps: " in done.out and done.out.splitlines()[-1].startswith("PROVED")
