@@ -41,6 +41,29 @@ def unclear(module):
 def anything(module):
     return getattr(module, "Model")(4, 3, key=jax.random.key(0)), (jnp.ones(4),)
 """
+OWN = """\
+import sys
+
+sys.path.insert(0, "src")
+
+import jax
+import jax.numpy as jnp
+from model import Model
+
+
+def test_own():
+    assert Model(4, 3, key=jax.random.key(0))(jnp.ones(4)).shape == (4,)
+"""
+RECORDED = """\
+[tool.scanify]
+exclude = ["src/refused.py"]
+
+[tool.scanify.cases]
+own = {run = "python -m pytest tests"}
+
+[tool.pytest.ini_options]
+addopts = "-p scanify.pytest_plugin.hooks --scanify"
+"""
 CONFIGURATION = """\
 [tool.scanify.cases]
 model = {case = "tests/cases.py:model", file = "src/model.py"}
@@ -89,6 +112,29 @@ def test_each_case_and_policy_is_a_test(project: Path, target: str) -> None:
     assert "pyproject.toml::model[case] PASSED" in out and "pyproject.toml::model[nested] PASSED" in out
     assert "pyproject.toml::model[none] PASSED" in out and "4 passed" in out  # and that of the project itself
     assert (project / ".scanify_cache").is_dir()
+
+
+def test_each_loop_is_a_test_in_the_calls_of_a_command(project: Path) -> None:
+    model = (
+        MODEL
+        + """\
+
+    def unused(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+    )
+    (project / "src/model.py").write_text(model)
+    (project / "tests/test_own.py").write_text(OWN)
+    (project / "pyproject.toml").write_text(RECORDED)
+    code, out = run(project, "--scanify-remat", "none", "-v", "-rs")
+    assert code == 0, out
+    lines = [number for number, line in enumerate(model.splitlines(), 1) if "in self.layers:" in line]
+    assert f"pyproject.toml::own[src/model.py:{lines[0]}] PASSED" in out
+    assert f"pyproject.toml::own[src/model.py:{lines[1]}] SKIPPED" in out
+    assert "`python -m pytest tests` makes no call that runs this loop for two iterations or more" in out
+    assert "2 passed" in out  # with that of the project itself, which is run once
 
 
 def test_without_the_option_there_are_no_cases(project: Path) -> None:

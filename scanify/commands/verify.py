@@ -185,7 +185,8 @@ def _changes(
     assert against is not None
     if file is None:
         return since_by_case(against, run.cases, config)
-    return [(since(against, file, tuple(case.path for case in run.cases)), run.cases)]
+    written = tuple(case.path for case in run.cases if case.command is None)
+    return [(since(against, file, written), run.cases)]
 
 
 def _check_mode(file: str | None, before: str | None, after: str | None, against: str | None, *, named: bool) -> None:

@@ -1,5 +1,6 @@
 """What pytest calls. Everything else is imported once `--scanify` is given."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,7 @@ def pytest_collection(session: pytest.Session) -> None:
     """The configuration of the project is collected as a file of tests is, unless parts of it are named."""
     config = session.config
     file = config.rootpath / _CONFIGURATION
-    if not config.getoption("--scanify") or not file.is_file():
+    if not _has_cases(config) or not file.is_file():
         return
     named = (Path(arg.partition("::")[0]).name for arg in config.args)
     if _CONFIGURATION not in named:
@@ -62,9 +63,18 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "Cases | None":
     """The cases of a pyproject.toml."""
-    if file_path.name != _CONFIGURATION or not parent.config.getoption("--scanify"):
+    if file_path.name != _CONFIGURATION or not _has_cases(parent.config):
         return None
     from scanify.pytest_plugin.items import Cases
 
     found: Cases = Cases.from_parent(parent, path=file_path)
     return found
+
+
+def _has_cases(config: pytest.Config) -> bool:
+    """True with `--scanify`, unless this run is itself the command of a case."""
+    if not config.getoption("--scanify"):
+        return False
+    from scanify.verify.cases.command import RECORDING
+
+    return RECORDING not in os.environ

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scanify.configuration.config import REMATS, SYNONYMS, parse_config
+from scanify.emit.targets import TARGETS
 from scanify.errors import ScanifyError
 from scanify.pytest_plugin.comparison import Comparison, Nothing
 from scanify.pytest_plugin.failure import wrong, wrong_as_a_whole
-from scanify.verify.verdict import CaseResult, Verdict
+from scanify.pytest_plugin.recorded import RecordedComparison, RewrittenLoop, RewrittenProject
+from scanify.verify.verdict import CaseResult, PolicyResult, Verdict
 
 # What stands in place of a policy for what is compared once for all of them; and for the policy that is written.
 WHOLE = "case"
@@ -26,7 +28,7 @@ class Different(Exception):
 class Cases(pytest.File):
     """The cases of one configuration."""
 
-    def collect(self) -> Iterator[CaseItem]:
+    def collect(self) -> Iterator[CaseItem | RecordedItem]:
         try:
             config = parse_config(self.path)
         except ScanifyError as error:
@@ -37,55 +39,64 @@ class Cases(pytest.File):
         for name, text in config.cases:
             comparison = Comparison(config, name, text, against)
             for part in (WHOLE, *policies):
-                yield CaseItem.from_parent(self, name=f"{name}[{part}]", comparison=comparison, part=part)
+                yield CaseItem.from_parent(self, name=f"{name}[{part}]", case=name, comparison=comparison, part=part)
+        if config.commands:
+            yield from self._recorded(RewrittenProject(config, against), policies)
+
+    def _recorded(self, project: RewrittenProject, policies: Sequence[str]) -> Iterator[RecordedItem]:
+        """An item for each command and loop; one for the command if there is no loop."""
+        if project.against is None and not TARGETS[project.config.target].POLICY_AT_RUN_TIME:
+            policies = (WRITTEN,)
+        try:
+            loops: list[RewrittenLoop | None] = list(project.loops())
+        except (Nothing, ScanifyError):  # said by the item
+            loops = []
+        for name, text in project.config.commands:
+            comparison = RecordedComparison(project, text)
+            for loop in loops or [None]:
+                at = name if loop is None else f"{name}[{loop.named(project.config.root)}]"
+                given = {"comparison": comparison, "loop": loop, "policies": policies}
+                yield RecordedItem.from_parent(self, name=at, case=name, **given)
 
 
-class CaseItem(pytest.Item):
-    """One case under one policy, or what does not depend on a policy. The items of a case are compared in one run."""
+class _Item(pytest.Item):
+    """Compares two versions; `case` is its name in the configuration."""
 
-    def __init__(self, *, comparison: Comparison, part: str, **kwargs: Any) -> None:
+    def __init__(self, *, case: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.comparison, self.part = comparison, part
+        self.case = case
+
+    def results(self) -> Sequence[CaseResult]:
+        """Compare. Raises Nothing, or ScanifyError."""
+        raise NotImplementedError
+
+    def wrong(self, result: CaseResult) -> str | None:
+        """What is wrong with a result; None if nothing is."""
+        raise NotImplementedError
+
+    def verdicts(self, result: CaseResult) -> list[Verdict]:
+        """The verdicts of a result that the item is about."""
+        raise NotImplementedError
 
     def runtest(self) -> None:
         try:
-            results = self.comparison.results(self._policies())
+            results = self.results()
         except Nothing as why:
             raise pytest.skip.Exception(str(why), _use_item_location=True) from None
         except ScanifyError as error:
             raise Different(str(error)) from None
-        for each in (policy for result in results for policy in result.policies if policy.policy == self.part):
-            if each.unsupported:
-                raise pytest.skip.Exception(each.outputs.reason, _use_item_location=True)
         for result in results:
             if result.output.strip():
                 self.add_report_section("call", "stdout", result.output)
-        found = [text for result in results if (text := self._wrong(result)) is not None]
+        found = [text for result in results if (text := self.wrong(result)) is not None]
         if found:
             raise Different("\n\n".join(found))
-        verdicts = [verdict for result in results for verdict in self._verdicts(result)]
+        verdicts = [verdict for result in results for verdict in self.verdicts(result)]
         for verdict in verdicts:
             if verdict.reason:
                 self.add_report_section("call", "scanify", f"{verdict.status.value}: {verdict.reason}\n")
         statuses = {verdict.status.value for verdict in verdicts}
         self.user_properties.append(("scanify", " and ".join(sorted(statuses)) or "nothing to compare"))
-
-    def _policies(self) -> tuple[str | None, ...]:
-        """The policies of all items of this case that are run."""
-        items = [item for item in self.session.items if isinstance(item, CaseItem)]
-        asked = [item.part for item in items if item.comparison is self.comparison and item.part != WHOLE]
-        default = WRITTEN if self.comparison.against else REMATS[0]
-        return tuple(None if part == WRITTEN else part for part in asked or [default])
-
-    def _wrong(self, result: CaseResult) -> str | None:
-        return wrong_as_a_whole(result) if self.part == WHOLE else wrong(result, self.part)
-
-    def _verdicts(self, result: CaseResult) -> list[Verdict]:
-        if self.part == WHOLE:
-            return [verdict for verdict in (result.parameters, *result.once) if verdict is not None]
-        return [
-            v for policy in result.policies if policy.policy == self.part for v in (policy.outputs, policy.gradients)
-        ]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The message alone: where in the plugin it was raised is of no use to anybody."""
@@ -95,5 +106,68 @@ class CaseItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         lines = self.path.read_text(encoding="utf-8").splitlines()
-        at = (number for number, line in enumerate(lines) if line.split("=")[0].strip(" \"'") == self.comparison.name)
+        at = (number for number, line in enumerate(lines) if line.split("=")[0].strip(" \"'") == self.case)
         return self.path, next(at, 0), f"scanify {self.name}"
+
+
+class CaseItem(_Item):
+    """One case under one policy, or what does not depend on a policy. The items of a case are compared in one run."""
+
+    def __init__(self, *, comparison: Comparison, part: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.comparison, self.part = comparison, part
+
+    def results(self) -> Sequence[CaseResult]:
+        results = self.comparison.results(self._policies())
+        for each in (policy for result in results for policy in result.policies if policy.policy == self.part):
+            if each.unsupported:
+                raise Nothing(each.outputs.reason)
+        return results
+
+    def _policies(self) -> tuple[str | None, ...]:
+        """The policies of all items of this case that are run."""
+        items = [item for item in self.session.items if isinstance(item, CaseItem)]
+        asked = [item.part for item in items if item.comparison is self.comparison and item.part != WHOLE]
+        default = WRITTEN if self.comparison.against else REMATS[0]
+        return tuple(None if part == WRITTEN else part for part in asked or [default])
+
+    def wrong(self, result: CaseResult) -> str | None:
+        return wrong_as_a_whole(result) if self.part == WHOLE else wrong(result, self.part)
+
+    def verdicts(self, result: CaseResult) -> list[Verdict]:
+        if self.part == WHOLE:
+            return [verdict for verdict in (result.parameters, *result.once) if verdict is not None]
+        return [
+            v for policy in result.policies if policy.policy == self.part for v in (policy.outputs, policy.gradients)
+        ]
+
+
+class RecordedItem(_Item):
+    """A loop in the calls that a command makes, under all policies; without a `loop`, why there is none."""
+
+    def __init__(
+        self, *, comparison: RecordedComparison, loop: RewrittenLoop | None, policies: Sequence[str], **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.comparison, self.loop = comparison, loop
+        self.policies = tuple(None if policy == WRITTEN else policy for policy in policies)
+
+    def results(self) -> Sequence[CaseResult]:
+        if self.loop is None:
+            self.comparison.project.change  # noqa: B018  # raises what is the matter
+            raise Nothing("no loop is taken out of a function")
+        return self.comparison.results_of(self.loop, self.policies)
+
+    def wrong(self, result: CaseResult) -> str | None:
+        found = [wrong_as_a_whole(result)]
+        if result.error is None:
+            found += [wrong(result, policy.policy) for policy in result.policies if not policy.good]
+        return "\n".join(text for text in found if text is not None) or None
+
+    def verdicts(self, result: CaseResult) -> list[Verdict]:
+        compared = [verdict for policy in result.policies if not policy.unsupported for verdict in _of(policy)]
+        return [*(verdict for verdict in (result.parameters, *result.once) if verdict is not None), *compared]
+
+
+def _of(policy: PolicyResult) -> tuple[Verdict, Verdict]:
+    return policy.outputs, policy.gradients

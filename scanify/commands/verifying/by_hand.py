@@ -1,5 +1,6 @@
 """The change that somebody made by hand: two files, or the working tree against a revision of git."""
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -93,6 +94,14 @@ def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
     return ByHand(changes, path, path, data, partial(_tree, revision, path.parent))
 
 
+def since_for_runs(revision: str) -> ByHand:
+    """The change from `revision` to the working tree, for calls that are recorded: of all Python files, as each version
+    of a program runs with its own. Raises ScanifyError as `since` does.
+    """
+    both = [path for path, texts in changed_since(revision, Path.cwd()).items() if None not in texts]
+    return since(revision, os.fspath(both[0]) if both else None, ())
+
+
 def since_by_case(
     revision: str, cases: Sequence[CaseSpec], config: Config
 ) -> list[tuple[ByHand, tuple[CaseSpec, ...]]]:
@@ -101,6 +110,10 @@ def since_by_case(
 
     A case whose file is new is named and left out, where others are left. Raises ScanifyError as `since` does.
     """
+    runs = tuple(case for case in cases if case.command is not None)
+    if runs:
+        rest = [case for case in cases if case.command is None]
+        return [(since_for_runs(revision), runs), *(since_by_case(revision, rest, config) if rest else ())]
     names = {text: name for name, text in config.cases}
     files: dict[str | None, list[CaseSpec]] = {}
     unclear = ""

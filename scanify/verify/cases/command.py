@@ -14,6 +14,9 @@ _IGNORED = ("-u", "-B")  # the child process writes no bytecode and buffers no o
 _EXPECTED = "expected `python FILE ...`, `python -m MODULE ...`, `pytest ...` or a console script of this environment"
 
 
+RECORDING = "SCANIFY_RECORDING"  # set in a process that runs a command: `pytest --scanify` has no cases there
+
+
 @dataclass(frozen=True)
 class Command:
     """A Python program: a file (`kind` "file", an absolute path), a module ("module") or a console script ("script").

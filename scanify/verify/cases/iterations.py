@@ -27,7 +27,7 @@ def loops_taken_out(request: Request) -> dict[str, list[Loop]]:
     if request.rewritten_target not in (None, request.target):
         assert request.rewritten_target is not None
         before, after = {request.target: before[request.target]}, {request.target: after[request.rewritten_target]}
-    found = {os.path.realpath(path): _lost(text, after[path]) for path, text in before.items()}
+    found = {os.path.realpath(path): loops_lost(text, after[path]) for path, text in before.items()}
     return {path: loops for path, loops in found.items() if loops}
 
 
@@ -47,7 +47,8 @@ def _loops_of(data: bytes | None) -> list[Loop]:
     return loops_of((data or b"").decode(errors="replace"))
 
 
-def _lost(before: bytes | None, after: bytes | None) -> list[Loop]:
+def loops_lost(before: bytes | None, after: bytes | None) -> list[Loop]:
+    """Return the loops of one text of a file that another lacks, in source order."""
     first, second = _loops_of(before), _loops_of(after)
     lost = Counter(loop.text for loop in first) - Counter(loop.text for loop in second)
     here = Counter((loop.scope, loop.text) for loop in first) - Counter((loop.scope, loop.text) for loop in second)

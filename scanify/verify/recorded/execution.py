@@ -17,7 +17,7 @@ from types import ModuleType
 import numpy as np
 
 from scanify.verify.cache.audit import hearing
-from scanify.verify.cases.command import Command
+from scanify.verify.cases.command import RECORDING, Command
 from scanify.verify.cases.failure import describe
 from scanify.verify.recorded.watch import Ended
 from scanify.verify.versions.loaded import Version, VersionLoader
@@ -42,6 +42,7 @@ def execute(command: Command, overlay: Overlay, version: Version) -> Ending:
         if event in _PROCESSES:
             processes.append(event)
 
+    os.environ[RECORDING] = command.text
     with overlay.active(version), _surroundings(command), hearing(hear):
         text = _ended(command, overlay, version)
     return Ending(text, bool(processes))

@@ -1,0 +1,118 @@
+"""The calls of one command of a configuration, compared once for all of the loops that they may show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from scanify.commands.verifying.by_hand import ByHand, since_for_runs
+from scanify.commands.verifying.cases import rewrite_for_cases
+from scanify.configuration.config import Config
+from scanify.pipeline import Project, form_of
+from scanify.pytest_plugin.comparison import Nothing
+from scanify.source.discover import Selection
+from scanify.verify.cache.cache import Cache
+from scanify.verify.cases.case import command_case
+from scanify.verify.cases.iterations import loops_lost
+from scanify.verify.depth import FEWEST
+from scanify.verify.run import verify
+from scanify.verify.verdict import CaseResult
+
+
+@dataclass(frozen=True)
+class RewrittenLoop:
+    """A loop that the other version lacks, and the function that holds it."""
+
+    path: Path
+    line: int
+    scope: str
+
+    def named(self, root: Path) -> str:
+        """Where it is, such as `src/model.py:33`."""
+        path = self.path.relative_to(root) if self.path.is_relative_to(root) else self.path
+        return f"{path.as_posix()}:{self.line}"
+
+
+class RewrittenProject:
+    """What scanify makes of a project, or what differs from the git revision `against`."""
+
+    def __init__(self, config: Config, against: str | None) -> None:
+        self.config, self.against = config, against
+
+    @cached_property
+    def change(self) -> ByHand:
+        """Both versions of every file. Raises Nothing if no loop can be rewritten, ScanifyError as `since_for_runs`."""
+        if self.against is not None:
+            return since_for_runs(self.against)
+        config = self.config
+        project = Project.load([config.root], selection=Selection(config.root, config.exclude))
+        outcome = rewrite_for_cases(
+            project,
+            stack=config.stack,  # type: ignore[arg-type]
+            remat=None,
+            target=form_of(project.every, config.target, config.target_version),
+            wanted=config.wants,
+        )
+        if not outcome.changes:
+            raise Nothing(f"no loop of the project can be rewritten ({len(outcome.refused)} are left as they are)")
+        first = next(iter(outcome.changes))
+        return ByHand(outcome.changes, first, first)
+
+    def loops(self) -> Iterator[RewrittenLoop]:
+        """Yield the loops that the other version lacks. Raises as `change` does."""
+        for path, (before, after) in self.change.changes.items():
+            for loop in loops_lost(before, after):
+                if loop.applies:
+                    yield RewrittenLoop(path, loop.line, loop.scope)
+
+
+class RecordedComparison:
+    """The calls that one command makes of a project's functions, in both of its versions."""
+
+    def __init__(self, project: RewrittenProject, text: str) -> None:
+        self.project, self.text = project, text
+        self._found: dict[tuple[str | None, ...], Sequence[CaseResult]] = {}
+
+    def results(self, policies: tuple[str | None, ...]) -> Sequence[CaseResult]:
+        """Return the results under these policies, one for each recorded call. Raises ScanifyError as `verify` does."""
+        if policies not in self._found:
+            change, root = self.project.change, self.project.config.root
+            done = verify(
+                change.changes,
+                [command_case(self.text, root)],
+                policies=policies,
+                requested=None,
+                measure=False,
+                target=change.target,
+                rewritten_target=None if self.project.against is None else change.rewritten_target,
+                data=change.data,
+                tree=change.tree,
+                cache=Cache.of(root),
+            )
+            self._found[policies] = done.cases
+        return self._found[policies]
+
+    def results_of(self, loop: RewrittenLoop, policies: tuple[str | None, ...]) -> list[CaseResult]:
+        """Return the results of the calls that run a loop for two iterations or more, and those that ended in an error.
+
+        Raises Nothing if there is none.
+        """
+        every = self.results(policies)
+        found = [result for result in every if _concerns(result, loop)]
+        if not found:
+            raise Nothing(f"`{self.text}` makes no call that runs this loop for two iterations or more")
+        return [replace(result, depth=None) for result in found]
+
+
+def _concerns(result: CaseResult, loop: RewrittenLoop) -> bool:
+    if result.error is not None:
+        called = dict(result.variant).get("call", loop.scope)
+        return called.partition(",")[0] == loop.scope
+    path = os.path.realpath(loop.path)
+    return any(
+        os.path.realpath(run.file) == path and run.line == loop.line and (run.iterations or 0) >= FEWEST
+        for run in result.loops
+    )
