@@ -2,7 +2,7 @@
 
 import collections
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -228,3 +228,42 @@ def test_shapes_that_a_call_returns_are_compared_as_objects():
     for other in (jax.ShapeDtypeStruct((5,), jnp.float32), jax.ShapeDtypeStruct((4,), jnp.int32), weak, None, 4):
         assert verdicts(compared(gives(shape), gives(other), W, X))["outputs"] is Status.FAILED
     assert verdicts(compared(gives(shape), lambda p, x: {"shape": x, "y": p * x}, W, X))["outputs"] is Status.FAILED
+
+
+class Cache(NamedTuple):
+    kept: Any
+
+
+def _in_scan(p: Any, x: Any) -> Any:
+    return jax.lax.scan(lambda c, _: ({"k": c["k"] * p, "a": c["a"] + x}, None), {"k": x, "a": p}, None, length=2)[0]
+
+
+def _in_loop(p: Any, x: Any) -> Any:
+    found = {"k": x, "a": p}
+    for _ in range(2):
+        found = {"k": found["k"] * p, "a": found["a"] + x}
+    return found
+
+
+def _writes(*names: str) -> Any:
+    def call(p: Any, x: Any, kept: dict[str, Any]) -> Any:
+        kept.update({name: p * x for name in names})
+        return x
+
+    return call
+
+
+ORDERS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
+    "of a dict": (lambda p, x: {"k": x, "a": p}, lambda p, x: {"a": p, "k": x}, ()),
+    "in a tuple": (lambda p, x: Cache({"k": x, "a": p}), lambda p, x: Cache({"a": p, "k": x}), ()),
+    "of a carry, which a scan sorts": (_in_loop, _in_scan, ()),
+    "in a closure": (lambda p, x: lambda: {**_in_loop(p, x)}, lambda p, x: lambda: {**_in_scan(p, x)}, ()),
+    "of what is written": (_writes("k", "a"), _writes("a", "k"), ({"z": W},)),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_the_keys_of_dicts_are_compared_in_their_order(name: str) -> None:
+    one, other, more = ORDERS[name]
+    assert verdicts(compared(one, other, W, X, *more))["outputs"] in (Status.FAILED, Status.NOT_RUN)
+    assert proved(compared(one, one, W, X, *more))

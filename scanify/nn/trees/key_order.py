@@ -100,7 +100,7 @@ class KeyOrder:
 
     def given(self, carry: Any) -> Any:
         """The carry as a layer is given it."""
-        return _in_order(carry, self._before)
+        return in_order(carry, self._before)
 
     def taken(self, carry: Any) -> Any:
         """The carry that a layer gave; its order is kept in mind."""
@@ -110,7 +110,7 @@ class KeyOrder:
 
     def last(self, carry: Any) -> Any:
         """The carry in the order that the last layer gives it."""
-        return _in_order(carry, self._after)
+        return in_order(carry, self._after)
 
     def check(self, body: Callable[[Any, Any], tuple[Any, Any]], init: Any, x: Any) -> None:
         """Raises TypeError where layers change the order and compute something else for it. `x` is what one sees."""
@@ -125,7 +125,8 @@ class KeyOrder:
             )
 
 
-def _in_order(tree: Any, order: Any) -> Any:
+def in_order(tree: Any, order: Any) -> Any:
+    """The pytree with the keys of its dicts in an order, the structure of an `ordered` pytree; None for no dicts."""
     if order is None:
         return tree
     leaves, treedef = jax.tree.flatten(ordered(tree))

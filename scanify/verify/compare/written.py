@@ -44,7 +44,8 @@ class Watch:
         named = [("model" if place.startswith("model") else place, held) for place, held, _ in self._seen]
         places = {id(memory(held)): place for place, held in reversed(named)}
         both = shared({"output": returned, **found}, places)
-        return Written(returned, found, both) if found or both else returned
+        written, both = (dict(sorted(each.items())) for each in (found, both))
+        return Written(returned, written, both) if written or both else returned
 
     def undo(self) -> None:
         """Restore the contents from before the call."""
@@ -89,7 +90,7 @@ def _changed(container: Any, old: Contents) -> Any:
             return _as_tree(now)
         other = {name: value for name, value in now.items() if name not in old or not _same(value, old[name])}
         other |= dict.fromkeys((f"{name} (gone)" for name in old.keys() - now.keys()), True)
-        return other or None
+        return dict(sorted(other.items())) or None
     if isinstance(now, list) and isinstance(old, list):
         same = len(now) == len(old) and all(a is b for a, b in zip(now, old, strict=True))
         return None if same else now

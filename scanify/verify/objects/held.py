@@ -42,7 +42,13 @@ def opened(tree: Any) -> Any:
 
 
 def _mapped(tree: Any, seen: dict[int, Any]) -> Any:
-    return jax.tree.map(lambda leaf: _opened(leaf, seen), tree, is_leaf=lambda node: bool(_beside(node)))
+    if type(tree) is dict:  # whose keys jax would sort
+        return {key: _mapped(value, seen) for key, value in tree.items()}
+
+    def opened(leaf: Any) -> Any:
+        return _mapped(leaf, seen) if type(leaf) is dict else _opened(leaf, seen)
+
+    return jax.tree.map(opened, tree, is_leaf=lambda node: type(node) is dict or bool(_beside(node)))
 
 
 def _opened(value: Any, seen: dict[int, Any]) -> Any:

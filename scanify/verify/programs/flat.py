@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from scanify.nn.trees.key_order import in_order, ordered
 from scanify.verify.leaves.correspond import Slot
 from scanify.verify.objects.held import opened
 from scanify.verify.values.arrays import struct
@@ -19,7 +20,7 @@ Rank = tuple[tuple[int, int | str], ...]
 def flat_outputs(result: Any) -> tuple[list[Any], Any]:
     """The arrays that a call returned, and its pytree with slots for them.
 
-    NumPy's own and `jax.ShapeDtypeStruct`, which has no values, are compared as they are.
+    Dicts keep the order of their keys, which jax sorts. NumPy's own and `jax.ShapeDtypeStruct`, which has no values, are compared as they are.
     """
     result = opened(result)
     leaves, treedef = jax.tree.flatten(result)
@@ -28,7 +29,8 @@ def flat_outputs(result: Any) -> tuple[list[Any], Any]:
     slots = list(leaves)
     for index, at in enumerate(order):
         slots[at] = Slot(index, struct(leaves[at]))
-    return [leaves[at] for at in order], jax.tree.unflatten(treedef, slots)
+    keys = jax.tree.structure(ordered(result))
+    return [leaves[at] for at in order], in_order(jax.tree.unflatten(treedef, slots), keys)
 
 
 def _ranks(tree: Any) -> list[Rank]:
