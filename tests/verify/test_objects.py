@@ -21,6 +21,10 @@ settings = types.ModuleType("settings")
 settings.scale, settings.inner = 1.0, types.ModuleType("inner")
 settings.inner.rate = 0.5
 """
+DISPATCHED = (
+    "class A: ...\n@functools.singledispatch\ndef f(x): return x\n@f.register\ndef _(x: int): return x + 1\n"
+    "f.register(A, lambda x: 0)\n"
+)
 MODULE = "class Out(eqx.Module):\n    v: jax.Array\n"
 
 
@@ -60,6 +64,9 @@ SAME: dict[str, str] = {
     "a sentinel in code": "NONE = object()\ndef it(x=NONE): return x is NONE",
     "fields in another order of a record": MODULE + "it = Out",
     "functions that call each other": "def f(n): return n and g(n - 1)\ndef g(n): return f(n)\nit = f",
+    "a function by the class of its argument": DISPATCHED + "f(1)\nit = f",
+    "a method by the class of its argument": "class It:\n    @functools.singledispatchmethod\n    def f(self, x): return x\n"
+    "    @f.register\n    def _(self, x: int): return -x\nit = It",
     "a cached property": "class It:\n    @functools.cached_property\n    def a(self): return 1\nit = It()",
 }
 
@@ -85,6 +92,8 @@ CERTAIN: dict[str, tuple[str, str]] = {
         "class It: pass\nit = [It()]\nit[0].a = 1",
         "class It: pass\nit = [It()]\nit[0].a = 2",
     ),
+    "a class for a function": (DISPATCHED + "it = f", DISPATCHED.replace("x: int", "x: float") + "it = f"),
+    "an attribute of a function by class": (DISPATCHED + "f.scale = 1\nit = f", DISPATCHED + "f.scale = 2\nit = f"),
     "bits of a key": ("it = jax.random.key(1)", "it = jax.random.key(1, impl='rbg')"),
 }
 UNSEEN: dict[str, tuple[str, str]] = {
@@ -141,6 +150,11 @@ UNSEEN: dict[str, tuple[str, str]] = {
     "a function in a partial": (
         "def h(x): return x\nit = functools.partial(h, 1)",
         "def h(x): return -x\nit = functools.partial(h, 1)",
+    ),
+    "a function for a class": (DISPATCHED + "it = f", DISPATCHED.replace("x + 1", "x - 1") + "it = f"),
+    "a function for a class that calls find": (
+        DISPATCHED + "def it(x): return f(x)",
+        DISPATCHED + "f.register(float, abs)\ndef it(x): return f(x)",
     ),
     "a function under jit in a table": (
         "def h(x): return x\nit = {'h': jax.jit(h)}",

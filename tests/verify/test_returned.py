@@ -247,7 +247,7 @@ def _in_loop(p: Any, x: Any) -> Any:
 
 def _writes(*names: str) -> Any:
     def call(p: Any, x: Any, kept: dict[str, Any]) -> Any:
-        kept.update({name: p * x for name in names})
+        kept.update(dict.fromkeys(names, p * x))
         return x
 
     return call

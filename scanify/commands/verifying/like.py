@@ -23,9 +23,23 @@ def tree_like(text: str, model: str | None) -> Any:
     spec = parse_case(text)
     function = _function(spec, model)
     import equinox as eqx
+    import jax
+    import numpy as np
+
+    held: list[Any] = []
+
+    def built() -> Any:
+        tree = function()
+        held[:] = jax.tree.leaves(tree)
+        return tree
+
+    def outline(shape: Any, leaf: Any) -> Any:
+        own = isinstance(leaf, np.ndarray | np.generic)  # with a dtype that jax may not have
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if own else shape
 
     try:
-        return eqx.filter_eval_shape(function)
+        leaves, treedef = jax.tree.flatten(eqx.filter_eval_shape(built))
+        return treedef.unflatten(map(outline, leaves, held))
     except Exception as error:
         raise ScanifyError(
             f"{text}: could not be run without weights (under equinox.filter_eval_shape): "

@@ -54,6 +54,7 @@ _PARTS_OF_CODE = (
 # Packages with extensions, whose classes that are written in Python have Python functions or slots.
 _EXTENSIONS = frozenset({*sys.stdlib_module_names, "numpy", "jaxlib", "ml_dtypes"})
 _LRU: type = functools._lru_cache_wrapper
+_DISPATCH: Any = functools.singledispatch(lambda value: value)
 
 
 def parts(value: Any) -> Parts | None:
@@ -149,6 +150,9 @@ def _member(value: Any) -> Parts:
 
 
 def _function(value: types.FunctionType) -> Parts:
+    if value.__code__ is _DISPATCH.__code__:  # which remembers for which classes it was called
+        given = {f".{name}": held for name, held in vars(value).items() if name not in vars(_DISPATCH)}
+        return Parts((module_of(value), value.__qualname__), {".registry": value.registry, **given})  # type: ignore[attr-defined]
     cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
     names = "__defaults__", "__kwdefaults__", "__annotations__", "__dict__"
     inner = {f".{name}": getattr(value, name) or None for name in names}
@@ -243,6 +247,7 @@ ROWS: dict[type, Row] = {
     property: _by("fget", "fset", "fdel"),
     **dict.fromkeys((staticmethod, classmethod), _by("__func__")),
     functools.cached_property: _by("func", "attrname"),
+    functools.singledispatchmethod: _by("dispatcher", "func"),
     _LRU: _kept,
     **dict.fromkeys(_TAKERS, _reduced),
     type(NamedTuple("_Any", [("x", int)]).x): _reduced,  # type: ignore[attr-defined]

@@ -20,7 +20,8 @@ Rank = tuple[tuple[int, int | str], ...]
 def flat_outputs(result: Any) -> tuple[list[Any], Any]:
     """The arrays that a call returned, and its pytree with slots for them.
 
-    Dicts keep the order of their keys, which jax sorts. NumPy's own and `jax.ShapeDtypeStruct`, which has no values, are compared as they are.
+    Dicts keep the order of their keys, which jax sorts. NumPy's own and `jax.ShapeDtypeStruct`, which has no values,
+    are compared as they are.
     """
     result = opened(result)
     leaves, treedef = jax.tree.flatten(result)
