@@ -1,13 +1,14 @@
 """The straight line from paths to changed files: the stages joined, with nothing printed and nothing written."""
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from scanify.analysis.evidence import with_evidence
 from scanify.analysis.facts import Place
 from scanify.analysis.kept_lists import lists_kept, with_lists
 from scanify.analysis.plan import (
@@ -22,6 +23,8 @@ from scanify.analysis.plan import (
 )
 from scanify.analysis.remarks.words import may_have_remarks
 from scanify.configuration.config import OF_FRAMEWORKS
+from scanify.outcome import HeldBack as HeldBack
+from scanify.outcome import Outcome as Outcome
 from scanify.source.discover import Selection, discover, is_foreign
 from scanify.source.file import Source
 from scanify.source.members import project_files
@@ -32,7 +35,6 @@ from scanify.source.root import normal, project_root
 
 if TYPE_CHECKING:
     from scanify.analysis.index.parse import Problem
-    from scanify.emit.policies import NewPolicy
 
 Stack = Literal["init", "call"]
 OF_PARAMETERS = frozenset({"lax"})
@@ -196,33 +198,6 @@ class Project:
         return tuple(sorted(files_of(plan) - {source.path for source in self.sources}))
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a rewrite would do: nothing is written yet. `held` are the plans that are unsafe and were not applied,
-    `beyond` those that were not because they change other files than those named, with these files.
-
-    `before` and `texts` hold every file read, as it is and as it would be; `changes` the bytes `(before, after)` of
-    those that change. `policies` are those of stacks that were there already. `beyond_cases` are those of `held` whose
-    loops a case runs, and of which no case shows everything. `short` says of plans among
-    the held why the cases run too few iterations of their loops.
-    """
-
-    analysis: Analysis
-    applied: tuple[Plan, ...] = ()
-    held: tuple[Plan, ...] = ()
-    beyond: tuple[tuple[Plan, tuple[Path, ...]], ...] = ()
-    before: Mapping[Path, str] = field(default_factory=dict)
-    texts: Mapping[Path, str] = field(default_factory=dict)
-    changes: Mapping[Path, tuple[bytes, bytes]] = field(default_factory=dict)
-    policies: "tuple[NewPolicy, ...]" = ()
-    beyond_cases: tuple[Plan, ...] = ()
-    short: Mapping[Place, str] = field(default_factory=dict)
-
-    @property
-    def refused(self) -> tuple[Refusal, ...]:
-        return tuple(loop for loop in self.analysis.loops if isinstance(loop, Refusal))
-
-
 def rewrite_sources(
     project: Project,
     *,
@@ -232,16 +207,21 @@ def rewrite_sources(
     target: str = "scanify",
     wanted: Callable[[Plan | Refusal], bool] = lambda loop: True,
     keep_lists: bool = False,
+    undecided: bool = False,
+    alike: Set[Place] = frozenset(),
 ) -> Outcome:
     """Analyse the project and apply the plans that `accept` says yes to: without it, the safe ones.
 
     `remat` is a policy by its name on the command line, None for that of the runtime. `target` is what the loops
     become, by its name. Loops that are not `wanted` stay, and nothing is said of them. With `keep_lists` a list that
-    other code may need stays a list where it can, without if nothing else is open. Raises CheckFailed if an edit breaks
-    a check of all edits.
+    other code may need stays a list where it can, without if nothing else is open. With `undecided` loops whose layers
+    the source leaves open are plans, too; those at the places `alike` are known to be equal but for arrays. Raises
+    CheckFailed if an edit breaks a check of all edits.
     """
     policy = _expression(remat)
     found = project.analyse(stack=stack, target=target)
+    if undecided:
+        found = with_evidence(found, alike)
     analysis = for_target(project, found, target, remat, accept=accept, keep_lists=keep_lists)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))

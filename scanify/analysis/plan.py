@@ -13,8 +13,7 @@ from scanify.analysis.facts import Place, Replacement, Span
 from scanify.analysis.linen_layers import LinenLayers, RenamedLayers
 from scanify.analysis.obligations import COST, ELSEWHERE, UNSAFE, Reader
 
-# The rule of a loop that a target cannot express, which is refused after the analysis.
-BEYOND_THE_TARGET = "SCN217"
+BEYOND_THE_TARGET = "SCN217"  # of a loop that a target cannot express, which is refused after the analysis
 
 
 class Kind(Enum):
@@ -343,8 +342,8 @@ class Plan:
 class Refusal:
     """One loop over modules that is left as it is: the rule that says so, and the reason in words for this loop.
 
-    `at` is the place the reason points to (a statement in the body, the place where the list is built), where it is
-    not the loop itself.
+    `at` is the place the reason points to, such as a statement of the body; None if that is the loop. `undecided` is
+    the plan for layers that the source leaves open: it is worth it if a case shows that some of them are alike.
     """
 
     place: Place
@@ -358,6 +357,7 @@ class Refusal:
     ys: tuple[str, ...] = ()
     at: Place | None = None
     remedy: str = ""
+    undecided: "Plan | None" = None
 
 
 @dataclass(frozen=True)

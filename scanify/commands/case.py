@@ -7,9 +7,9 @@ import click
 
 from scanify.analysis.plan import Plan
 from scanify.commands.common import STDIN, load_project
+from scanify.commands.recorded.reached import loops_at
 from scanify.commands.verifying.cases import demand_importable
 from scanify.commands.verifying.options import Running, choose_commands, limit_options
-from scanify.commands.verifying.recorded import loops_at
 from scanify.errors import Exit, ScanifyError
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell

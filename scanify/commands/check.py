@@ -21,8 +21,8 @@ from scanify.commands.common import (
     write_output,
 )
 from scanify.commands.kept import Kept, Report
+from scanify.commands.recorded.reached import reached_by
 from scanify.commands.verifying.options import Running, limit_options
-from scanify.commands.verifying.recorded import reached_by
 from scanify.configuration.chosen import Chosen, codes
 from scanify.configuration.config import AUTO, Config
 from scanify.errors import Exit, ScanifyError

@@ -10,9 +10,9 @@ import click
 
 from scanify.analysis.plan import Plan, Refusal
 from scanify.commands.common import Given, write_output
+from scanify.commands.recorded.reached import loops_at
 from scanify.commands.verifying.model import case_option, opened
 from scanify.commands.verifying.options import CaseRun, Running, limit_options
-from scanify.commands.verifying.recorded import loops_at
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.report.terminal import tell

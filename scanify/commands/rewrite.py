@@ -1,6 +1,6 @@
 """`scanify rewrite`: replace loops over layers by scans over stacked layers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from scanify.commands.common import (
     target_options,
     unsafe_options,
 )
+from scanify.commands.recorded.evidence import by_recorded_calls, failed
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.auto import budget_bytes, choose_and_rewrite, demand_case
 from scanify.commands.verifying.cases import (
@@ -47,7 +48,6 @@ from scanify.commands.verifying.changing import (
 )
 from scanify.commands.verifying.options import CaseRun, Running, run_options
 from scanify.commands.verifying.policies import against_loops, measurable
-from scanify.commands.verifying.recorded import by_recorded_calls, failed
 from scanify.configuration.config import AUTO
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, files_of, rewrite_sources, with_policy
@@ -250,8 +250,14 @@ def _rewritten(
     return rewritten()
 
 
-def _rewritten_where(given: Given, policy: str | None, run: CaseRun | None, accept: Callable[[Plan], bool]) -> Outcome:
-    """The rewrite in memory of the loops that are accepted."""
+def _rewritten_where(
+    given: Given,
+    policy: str | None,
+    run: CaseRun | None,
+    accept: Callable[[Plan], bool],
+    alike: Set[Place] = frozenset(),
+) -> Outcome:
+    """The rewrite in memory of the loops that are accepted; those at the places `alike` have equal layers."""
     with analysing(given):
         outcome = rewrite_sources(
             given.project,
@@ -261,6 +267,8 @@ def _rewritten_where(given: Given, policy: str | None, run: CaseRun | None, acce
             target=given.target,
             wanted=given.config.wants,
             keep_lists=run is not None and ELSEWHERE not in given.accepted,
+            undecided=run is not None and run.recorded,
+            alike=alike,
         )
     return outcome if policy is None or not given.changes_policies else with_policy(outcome, given.project, policy)
 
@@ -285,7 +293,9 @@ def _finish(outcome: Outcome, given: Given, verified: _Verified | None, showing:
         return Exit.VERIFICATION
     if write:
         put(outcome.changes, given)
-    incomplete = outcome.analysis.failed or bool(outcome.beyond_cases or outcome.short)
+    incomplete = (
+        outcome.analysis.failed or bool(outcome.beyond_cases) or any(each.finding for each in outcome.short.values())
+    )
     showing.sum_up(summary, failed=incomplete)
     return Exit.FINDINGS if incomplete else Exit.OK
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scanify.emit.policies import NewPolicy  # which imports libcst
 
 _NOTEBOOK = "no case can import a notebook; take it unverified with --unsafe"
-_DEEPER = "give a case whose model has two layers or more here, or take it unverified with --no-verify"
 
 
 def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = False) -> str:
@@ -40,11 +39,11 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
         lines += _applied(plan, once, "rewrote" if written else "would rewrite", verified=verified)
     lines += [_policy(each, folder, written=written) for each in outcome.policies]
     for plan in outcome.held:
-        short = outcome.short.get(plan.place, "")
-        why = short or "the fix is unsafe"
+        short = outcome.short.get(plan.place)
+        why = "the fix is unsafe" if short is None else short.why
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but {why}")
         lines += [f"    unsafe: {each}" for each in (() if short else once.of(plan)[0])]
-        lines.append(f"    help: {_DEEPER if short else _advice(plan, outcome, verified=verified)}")
+        lines.append(f"    help: {_advice(plan, outcome, verified=verified) if short is None else short.help}")
     for plan, files in outcome.beyond:
         others = listed(shown(path, folder) for path in files)
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten together with {others}")

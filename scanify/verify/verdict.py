@@ -123,11 +123,24 @@ class PolicyResult:
 
 
 @dataclass(frozen=True)
+class SeenLayers:
+    """The layers of a list that a case has built: the list as the loop names it, their number, and how many `kinds`.
+
+    Layers of one kind are equal but for the values of arrays. `text` describes them: "4 layers: 3 x Block + Head".
+    """
+
+    name: str
+    count: int
+    kinds: int
+    text: str
+
+
+@dataclass(frozen=True)
 class LoopRun:
     """A loop of the original that the rewritten version lacks: its place, its head, and its iterations in a case.
 
     `iterations` is None if the case does not reach the loop, and then `why` may say why. Of a loop that runs several
-    times it is the longest run.
+    times it is the longest run. `layers` are those of the first run; None if the loop names no list of Equinox modules.
     """
 
     file: str
@@ -135,6 +148,7 @@ class LoopRun:
     head: str
     iterations: int | None = None
     why: str = ""
+    layers: SeenLayers | None = None
 
     @property
     def place(self) -> tuple[str, int, str]:

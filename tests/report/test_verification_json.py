@@ -11,6 +11,7 @@ from scanify.verify.verdict import (
     Measurement,
     Operation,
     PolicyResult,
+    SeenLayers,
     Status,
     Verdict,
     Verification,
@@ -43,7 +44,7 @@ CASE = CaseResult(
     batched=FAILED,
     notes=("m",),
     cached=True,
-    loops=(LoopRun("m.py", 4, "for layer in self.layers", 12),),
+    loops=(LoopRun("m.py", 4, "for layer in self.layers", 12, layers=SeenLayers("self.layers", 12, 1, "12 x A")),),
 )
 
 
@@ -59,7 +60,15 @@ def test_every_field_of_the_contract_is_there() -> None:
                 "case": "cases.py:gpt",
                 "variant": {"batch": "4"},
                 "layers": 12,
-                "loops": [{"file": "m.py", "line": 4, "head": "for layer in self.layers", "iterations": 12}],
+                "loops": [
+                    {
+                        "file": "m.py",
+                        "line": 4,
+                        "head": "for layer in self.layers",
+                        "iterations": 12,
+                        "layers": {"name": "self.layers", "count": 12, "kinds": 1, "text": "12 x A"},
+                    }
+                ],
                 "depth": None,
                 "good": False,
                 "cached": True,

@@ -44,6 +44,9 @@ from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Instance, Library
 from scanify.analysis.values.run.interpreter import Interpreter
 
+_OPEN = ("SCN201", "SCN202", "SCN203", "SCN215")
+"""The rules of loops that are refused as the source shows too little of their layers, or that they differ."""
+
 
 def decide_sequential(run: Interpreter, choices: "Choices", fact: LoopFact) -> Plan | Refusal | None:
     """The decision about a `Sequential`."""
@@ -79,7 +82,7 @@ def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | No
     if fact.problems:
         return refuse(fact, *fact.problems[0])
     if layers.refusal is not None:
-        return refuse(fact, *layers.refusal)
+        return replace(refuse(fact, *layers.refusal), undecided=_undecided(run, fact))
     if layers.few is not None:
         return refuse(fact, "SCN203", layers.few, None, "keep the loop")
     nnx = framework(run.classes, layers) is Framework.NNX
@@ -89,6 +92,18 @@ def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | No
     if isinstance(stack, Refused):
         return refuse(fact, stack.rule, stack.reason, stack.place, stack.remedy)
     return _plan(run, fact, stack)
+
+
+def _undecided(run: Interpreter, fact: LoopFact) -> Plan | None:
+    """The plan for a loop whose layers the source leaves open; None if they are known, or are no Equinox modules."""
+    layers = fact.layers
+    if layers.refusal is None or layers.refusal[0] not in _OPEN:
+        return None
+    if layers.trees or framework(run.classes, layers) is not Framework.EQUINOX:
+        return None
+    opened = replace(layers, refusal=None, classes=(), exact=False, cells=layers.cells if layers.of_dict else ())
+    plan = _plan(run, replace(fact, layers=opened), CallStack("the source does not show the layers"))
+    return replace(plan, obligations=tuple(dict.fromkeys((layers.refusal[1], *plan.obligations))))
 
 
 def _of_one_declared_class(run: Interpreter, layers: Layers) -> bool:

@@ -12,7 +12,7 @@ from scanify.analysis.plan import Plan, Refusal
 from scanify.commands.verifying.options import CaseRun
 from scanify.configuration.config import REMATS
 from scanify.errors import CaseFailed, ScanifyError
-from scanify.pipeline import Outcome, Project, Stack, files_of, rewrite_sources
+from scanify.pipeline import HeldBack, Outcome, Project, Stack, files_of, rewrite_sources
 from scanify.report.sentences import plural, shown, unshown
 from scanify.source.notebook.text import is_notebook
 from scanify.source.read import encode
@@ -94,7 +94,10 @@ def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> froz
     return frozenset(plan.place for plan in plans if any(each in lines for each in _body_lines(plan)))
 
 
-def short_plans(verified: "Verification", plans: Sequence[Plan]) -> dict[Place, str]:
+_DEEPER = "give a case whose model has two layers or more here, or take it unverified with --no-verify"
+
+
+def short_plans(verified: "Verification", plans: Sequence[Plan]) -> dict[Place, HeldBack]:
     """The loops that the cases run for fewer than two iterations, and why that shows nothing.
 
     None if anything else is wrong: that is to be mended first.
@@ -110,7 +113,7 @@ def short_plans(verified: "Verification", plans: Sequence[Plan]) -> dict[Place, 
             span = plan.place.span
             if os.path.realpath(plan.place.path) == path and span.line <= each.line <= span.end_line:
                 ran = "one iteration" if each.iterations else "no iteration"
-                found[plan.place] = f"a case runs {ran} of this loop, which shows nothing of a scan"
+                found[plan.place] = HeldBack(f"a case runs {ran} of this loop, which shows nothing of a scan", _DEEPER)
     return found
 
 

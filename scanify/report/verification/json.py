@@ -8,7 +8,7 @@ from typing import Any
 from scanify.report.verification.remarks import own_notes
 from scanify.verify.children.codec import to_json
 from scanify.verify.training.losses import Losses
-from scanify.verify.verdict import CaseResult, Difference, Measurement, PolicyResult, Verdict, Verification
+from scanify.verify.verdict import CaseResult, Difference, LoopRun, Measurement, PolicyResult, Verdict, Verification
 
 VERSION = 1
 # The JSON Schema (2020-12) of the object. It describes what this release writes, to the last field.
@@ -42,7 +42,7 @@ def _case(case: CaseResult) -> dict[str, Any]:
         "case": case.case,
         "variant": dict(case.variant),
         "layers": case.layers,
-        "loops": [to_json(run) for run in case.loops],
+        "loops": [_loop(run) for run in case.loops],
         "depth": _optional(case.depth),
         "good": case.good,
         "cached": case.cached,
@@ -106,3 +106,8 @@ def _losses(losses: Losses) -> dict[str, Any]:
 def _finite(value: Any) -> Any:
     """JSON has no infinities."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _loop(run: LoopRun) -> dict[str, Any]:
+    layers = None if run.layers is None else to_json(run.layers)
+    return {"file": run.file, "line": run.line, "head": run.head, "iterations": run.iterations, "layers": layers}

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
+from scanify.verify.cases.seen_layers import seen_layers
 from scanify.verify.profile.source_loops import Loop, loops_of
 from scanify.verify.request import Request
-from scanify.verify.verdict import LoopRun
+from scanify.verify.verdict import LoopRun, SeenLayers
 
 
 def loops_taken_out(request: Request) -> dict[str, list[Loop]]:
@@ -73,6 +74,7 @@ class Iterations:
 
     loops: Mapping[str, Sequence[Loop]]
     most: dict[Loop, int] = field(default_factory=dict)
+    layers: dict[Loop, SeenLayers | None] = field(default_factory=dict)
     _running: dict[tuple[int, Loop], int] = field(default_factory=dict)
     _files: dict[str, Sequence[Loop]] = field(default_factory=dict)
     _marks: dict[int, _Marks] = field(default_factory=dict)
@@ -83,7 +85,9 @@ class Iterations:
         Loops that only `built` the model are left out, and so are those that ran nowhere and apply no element.
         """
         return tuple(
-            LoopRun((shown and shown(path)) or path, loop.line, loop.head, self.most.get(loop))
+            LoopRun(
+                (shown and shown(path)) or path, loop.line, loop.head, self.most.get(loop), layers=self.layers.get(loop)
+            )
             for path, loops in self.loops.items()
             for loop in loops
             if loop in self.most or (loop not in built.most and loop.applies)
@@ -168,6 +172,8 @@ class Iterations:
             self._count(frame, loop, begins=begins)
 
     def _count(self, frame: FrameType | None, loop: Loop, *, begins: bool = False) -> None:
+        if loop not in self.layers and frame is not None:
+            self.layers[loop] = seen_layers(frame, loop)
         key = id(frame), loop
         self._running[key] = 0 if begins else self._running.get(key, 0) + 1
         self.most[loop] = max(self.most.get(loop, 0), self._running[key])

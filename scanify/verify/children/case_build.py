@@ -11,6 +11,7 @@ from typing import Any
 from scanify.verify.cases.case import CaseError, CaseSpec, check_returned
 from scanify.verify.cases.failure import describe
 from scanify.verify.cases.sweep import Arguments
+from scanify.verify.verdict import LoopRun
 from scanify.verify.versions.loaded import Version
 from scanify.verify.versions.overlay import Overlay
 
@@ -21,6 +22,7 @@ class CaseBuild:
 
     What ends the comparison stays in `error`, whoever catches the exception. An exception that only the rewritten
     version raises does not end it, it is a verdict for the comparer; `raised` and `told` are for when it passes it on.
+    `loops` are those that the call is known to run.
     """
 
     spec: CaseSpec
@@ -36,6 +38,7 @@ class CaseBuild:
     told: CaseError | None = None
     called: bool = False
     returned: Any = None
+    loops: tuple[LoopRun, ...] = ()
 
     @property
     def mapping(self) -> object:

@@ -156,7 +156,7 @@ class CaseProcess:
                 self.check_apart(before, after)
             return result
         except BaseException as error:
-            return CaseResult(self.request.case.text, error=message_of(error))
+            return CaseResult(self.request.case.text, error=message_of(error), loops=before.loops)
 
     def _check_settings(self, settings: Settings) -> None:
         odd = settings.difference(self.overlay.original, self.overlay.rewritten)

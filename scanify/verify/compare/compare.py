@@ -10,7 +10,7 @@ from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.user_rules import has_derivative_rules
 from scanify.verify.cases.build import Built, Case, build
 from scanify.verify.cases.iterations import Iterations
-from scanify.verify.cases.start import UNSEEN, Start, is_recorded
+from scanify.verify.cases.start import UNSEEN, Start
 from scanify.verify.certificate.write import Certificate
 from scanify.verify.compare.batched import batched
 from scanify.verify.compare.execute import executed
@@ -157,7 +157,7 @@ class _Case:
 
     def same_start(self, before: Case, after: Case, first: Built, second: Built, both: Pair) -> Verdict:
         """Whether both versions start from the same parameters, from any key."""
-        starts = [case.start() for case in (before, after) if is_recorded(case)]
+        starts = [start() for case in (before, after) if (start := getattr(case, "start", None)) is not None]
         if Start.SAME_SOURCE in starts or Start.UNKNOWN in starts:
             known = Verdict(Status.PROVED) if Start.SAME_SOURCE in starts else None
             return unlike_statics(both.found) or known or Verdict(Status.NOT_RUN, UNSEEN[Start.UNKNOWN])

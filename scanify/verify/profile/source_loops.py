@@ -22,7 +22,8 @@ class Loop:
     `walks` is where what it walks is written, None of a `while`: there Python traces how the next element is taken.
     `turn` is where an iteration begins, `scope` the dotted name of the class or function around it, `text` its head at
     full length, and `calls` is true of a lambda that `map` or `reduce` calls, which has a frame for each element.
-    `applies` is true if what it runs calls its element, something of it or what its number selects.
+    `applies` is true if what it runs calls its element, something of it or what its number selects. `lists` are the
+    dotted names that may be its layers: those that it walks, and those that its target selects from.
     """
 
     line: int
@@ -35,6 +36,7 @@ class Loop:
     text: str = ""
     calls: bool = False
     applies: bool = True
+    lists: tuple[str, ...] = ()
 
     def runs(self, frame: Frame) -> bool:
         return self.start <= (frame.line, frame.column) < self.end
@@ -80,14 +82,16 @@ def _loop(node: ast.AST, scope: str) -> Loop | None:
     match node:
         case ast.For(target=target, iter=walked, body=body) | ast.AsyncFor(target=target, iter=walked, body=body):
             head = f"for {_bare(target)} in {ast.unparse(walked)}"
-            return _of(node, head, body[0], body[-1], walked, target, scope=scope, applies=_applies(target, body))
+            more = _about(walked, target, body)
+            return _of(node, head, body[0], body[-1], walked, target, scope=scope, **more)
         case ast.While(test=test, body=body):
             return _of(node, f"while {ast.unparse(test)}", body[0], body[-1], scope=scope)
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             level = node.generators[0]
             head = f"... for {_bare(level.target)} in {ast.unparse(level.iter)}"
             made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            return _of(node, head, made[0], made[-1], level.iter, scope=scope, applies=_applies(level.target, made))
+            more = _about(level.iter, level.target, made)
+            return _of(node, head, made[0], made[-1], level.iter, scope=scope, **more)
         case ast.Call(func=function, args=[ast.Lambda(body=made), walked, *_]) if (
             getattr(function, "attr", getattr(function, "id", "")) in _CALLING
         ):
@@ -119,6 +123,31 @@ def _applies(target: ast.expr, body: Sequence[ast.AST]) -> bool:
     calls = (node for part in body for node in ast.walk(part) if isinstance(node, ast.Call))
     called = (node.func for node in calls if node.args or node.keywords)
     return any(isinstance(each, ast.Name) and each.id in names for func in called for each in ast.walk(func))
+
+
+def _about(walked: ast.expr, target: ast.expr, body: Sequence[ast.AST]) -> dict[str, Any]:
+    return {"applies": _applies(target, body), "lists": _lists(walked, target, body)}
+
+
+def _lists(walked: ast.expr, target: ast.expr, body: Sequence[ast.AST]) -> tuple[str, ...]:
+    numbers = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    selected = (
+        node.value
+        for part in body
+        for node in ast.walk(part)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in numbers
+    )
+    found = (name for part in (walked, *selected) for name in _dotted(part))
+    return tuple(dict.fromkeys(found))
+
+
+def _dotted(node: ast.expr) -> Iterator[str]:
+    """Yield the longest dotted names in an expression, but for those that are called."""
+    for inner in ast.walk(node):
+        inside = isinstance(inner, ast.Name | ast.Attribute)
+        text = ast.unparse(inner) if inside else ""
+        if inside and all(part.isidentifier() for part in text.split(".")):
+            yield text
 
 
 def _bare(target: ast.expr) -> str:

@@ -16,9 +16,12 @@ from scanify.verify.cases.start import Start
 from scanify.verify.children.case_build import told_of
 from scanify.verify.recorded.call import Construction, RecordedCall
 from scanify.verify.recorded.snapshot import Array, Snapshot
-from scanify.verify.values.arrays import is_traced, plain, same_bits, struct
+from scanify.verify.values.arrays import is_inexact, is_traced, plain, same_bits, struct
+from scanify.verify.verdict import LoopRun
 from scanify.verify.versions.loaded import Version
 from scanify.verify.versions.overlay import Overlay
+
+_NUMBERS = (bool, int, float, complex)
 
 
 @dataclass(eq=False)
@@ -27,7 +30,7 @@ class RecordedBuild:
 
     `drawn` says of each array of the arguments, by name, whether it was a tracer in one of the versions: both get the
     same values then. `constructions` are those of the user's classes; `untouched` is true if the versions differ in the
-    functions that are recorded alone.
+    functions that are recorded alone. `loops` are those of the function that the rewritten version lacks.
     """
 
     text: str
@@ -37,6 +40,7 @@ class RecordedBuild:
     drawn: Mapping[str, Sequence[bool]]
     constructions: Mapping[type, Sequence[Construction]]
     untouched: bool = False
+    loops: tuple[LoopRun, ...] = ()
     error: CaseError | None = None
     raised: BaseException | None = None
     told: CaseError | None = None
@@ -68,36 +72,43 @@ class RecordedBuild:
 
     def _given(self, name: str, part: Snapshot) -> Any:
         construction = self.construction(name) if part.traced else None
-        return part.restored(_seed(name)) if construction is None else self._constructed(construction)
+        return part.restored(_seed(name)) if construction is None else self._constructed(construction, part)
 
     def start(self) -> Start:
         """What the run shows of the initial parameters."""
         if self.untouched:
             return Start.SAME_SOURCE
-        unseen = [name for name in self.call.given if self.construction(name) is None]
+        unseen = [part for name, part in self.call.given.items() if self.construction(name) is None]
+        unseen += [part for part in self.call.closure.values() if part.arrays]
         if not unseen:
             return Start.CONSTRUCTED
-        return Start.UNKNOWN if any(self.call.given[name].traced for name in unseen) else Start.VALUES
+        return Start.UNKNOWN if any(part.traced for part in unseen) else Start.VALUES
 
     def construction(self, name: str) -> Construction | None:
-        """The construction that made an argument; None if none was seen that gives the same arrays."""
+        """The construction of an argument: one that gives its very arrays, or else arrays of their shapes.
+
+        Since then the run may have changed values, or the dtype of floats. None if no such construction was seen.
+        """
         if name not in self._made:
-            seen = self.constructions.get(self.call.owners.get(name, object), ())
-            self._made[name] = next((each for each in seen if self._fits(each, self.call.given[name])), None)
+            part, fitting = self.call.given[name], list[Construction]()
+            for each in self.constructions.get(self.call.owners.get(name, object), ()):
+                try:
+                    with self.overlay.active(self.version):
+                        leaves = jax.tree.leaves(self._constructed(each, part))
+                except Exception:  # with values of tracers that were drawn, the user's constructor may raise
+                    continue
+                if len(leaves) == len(part.leaves) and all(map(_is_like, leaves, part.leaves)):
+                    fitting.insert(0 if all(map(_is_equal, leaves, part.leaves)) else len(fitting), each)
+            self._made[name] = fitting[0] if fitting else None
         return self._made[name]
 
-    def _fits(self, construction: Construction, part: Snapshot) -> bool:
-        try:
-            with self.overlay.active(self.version):
-                leaves = [leaf for leaf in jax.tree.leaves(self._constructed(construction)) if is_traced(leaf)]
-        except Exception:  # with values of tracers that were drawn, the user's constructor may raise
-            return False
-        return len(leaves) == len(part.arrays) and all(map(_is_like, leaves, part.arrays))
-
-    def _constructed(self, construction: Construction, keys: Any = None) -> Any:
+    def _constructed(self, construction: Construction, part: Snapshot, keys: Any = None) -> Any:
         given = {"all": construction.arguments.restored(_seed("constructor"))}
         args, kwargs = (given if keys is None else moved_in(given, keys)[0])["all"]
-        return construction.cls(*args, **kwargs)
+        leaves, treedef = jax.tree.flatten(construction.cls(*args, **kwargs))
+        return jax.tree.unflatten(
+            treedef, [*map(_cast, leaves, part.leaves)] if len(leaves) == len(part.leaves) else leaves
+        )
 
     def with_other_keys(self, keys: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
         """The same call with modules made from other `keys`; None if their constructors neither take nor make any."""
@@ -105,7 +116,9 @@ class RecordedBuild:
         arguments = {name: each.arguments.restored() for name, each in made.items() if each is not None}
         with other_keys({}, self._is_models, keys) as shifted, self.overlay.active(self.version):
             given = {
-                name: part.restored(_seed(name)) if (each := made[name]) is None else self._constructed(each, keys)
+                name: part.restored(_seed(name))
+                if (each := made[name]) is None
+                else self._constructed(each, part, keys)
                 for name, part in self.call.given.items()
             }
         return self._whole(given) if shifted.any or moved_in(arguments, keys)[1] else None
@@ -119,7 +132,20 @@ def _seed(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def _is_like(leaf: Any, recorded: Array) -> bool:
-    if struct(leaf) != recorded.aval:
-        return False
-    return recorded.values is None or same_bits(plain(leaf), recorded.values)
+def _is_like(leaf: Any, recorded: Any) -> bool:
+    if not isinstance(recorded, Array):
+        return type(leaf) is type(recorded) and (not isinstance(leaf, _NUMBERS) or leaf == recorded)
+    if isinstance(leaf, _NUMBERS):  # `jax.jit` makes tracers of them, too
+        return recorded.values is None and not recorded.aval.shape
+    return is_traced(leaf) and struct(leaf) == recorded.aval
+
+
+def _is_equal(leaf: Any, recorded: Any) -> bool:
+    values = recorded.values if isinstance(recorded, Array) else None
+    return values is None or same_bits(plain(leaf), values)
+
+
+def _cast(leaf: Any, recorded: Any) -> Any:
+    """A float in the dtype that it was recorded in, as mixed precision casts it."""
+    floats = is_traced(leaf) and isinstance(recorded, Array) and is_inexact(leaf) and is_inexact(recorded.aval)
+    return leaf.astype(recorded.aval.dtype) if floats else leaf

@@ -89,8 +89,10 @@ def recorded(function: Function, number: int, frame: FrameType) -> RecordedCall:
         raise TypeError("generators and coroutines return no arrays, so their loops cannot be compared")
     positional, by_name, spread, extra = parameters(code)
     names = [*positional, *by_name, *(name for name in (spread, extra) if name)]
-    holding = [name for name in names if holds_modules(values[name])] or names[:1]
+    holding = [name for name in names if holds_modules(values[name])]
     closure = [name for name in code.co_freevars if name in values]
+    if not holding and not any(holds_modules(values[name]) for name in closure):
+        holding = names[:1]
     given, others, closed = (
         {name: snapshot(values[name]) for name in some}
         for some in (holding, [name for name in names if name not in holding], closure)

@@ -88,11 +88,11 @@ def _run_as_main(loader: VersionLoader, path: str, spec: object) -> None:
 
 @contextmanager
 def _surroundings(command: Command) -> Iterator[None]:
-    """Inside, arguments, path and directory are those of the command.
+    """Inside, arguments and path are those of the command; its directory stays, for what the model reads later.
 
     What random numbers follow is as it was before when the run ends, so that the next run draws the same.
     """
-    argv, main, folder = sys.argv, sys.modules["__main__"], Path.cwd()
+    argv, main = sys.argv, sys.modules["__main__"]
     states = random.getstate(), np.random.get_state()
     first = Path(command.target).parent if command.kind == "file" else command.folder
     sys.argv = [command.target, *command.arguments]
@@ -102,6 +102,5 @@ def _surroundings(command: Command) -> Iterator[None]:
         yield
     finally:
         sys.argv, sys.modules["__main__"] = argv, main
-        os.chdir(folder)
         random.setstate(states[0])
         np.random.set_state(states[1])

@@ -17,6 +17,7 @@ from scanify.verify.recorded.execution import Ending, execute
 from scanify.verify.recorded.functions import Function, functions_with, same_outside
 from scanify.verify.recorded.same import unlike
 from scanify.verify.recorded.watch import Watcher
+from scanify.verify.verdict import LoopRun
 from scanify.verify.versions.loaded import Version
 from scanify.verify.versions.settings import Settings
 
@@ -58,6 +59,8 @@ class RecordedProcess(CaseProcess):
             drawn = {name: drawn_of(part.arrays, other.others[name].arrays) for name, part in call.others.items()}
             sides = (call, self.overlay.original, original), (other, self.overlay.rewritten, rewritten)
             first, second = (self.build_of(*side, drawn, untouched=untouched) for side in sides)
+            file = self.overlay.files(call.function.file) or call.function.file
+            first.loops = tuple(LoopRun(file, loop.line, loop.head) for loop in wanted[call.function])
             yield variant, first, second
 
     def run_original(self, functions: Set[Function]) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -21,8 +22,8 @@ _CONSTRUCTOR: CodeType = type(eqx.Module).__call__.__code__
 _MONITORS = hasattr(sys, "monitoring")
 
 
-class Ended(BaseException):
-    """Ends a run when all that was to be seen of it has been seen."""
+class Ended(SystemExit):
+    """Ends a run when all that was to be seen of it has been seen. Threads and event loops let it pass silently."""
 
 
 @dataclass(eq=False)
@@ -41,6 +42,7 @@ class Watcher:
     entered: dict[Function, int] = field(default_factory=dict)
     unreadable: dict[Function, str] = field(default_factory=dict)
     _ended: bool = False
+    _process: int = field(default_factory=os.getpid)
     _busy: threading.local = field(default_factory=threading.local)
 
     @contextmanager
@@ -117,7 +119,7 @@ class Watcher:
 
     def _enter(self, frame: FrameType) -> bool:
         """Record what is entered. True if nothing is left to be recorded."""
-        if getattr(self._busy, "now", False):
+        if getattr(self._busy, "now", False) or os.getpid() != self._process:  # a copy that the program forked
             return False
         self._busy.now = True
         try:

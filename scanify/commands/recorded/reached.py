@@ -1,18 +1,15 @@
-"""The evidence of a run. A rewrite writes loops that a recorded call shows, and holds the others back; a check says
-which loops the run reaches."""
+"""Which loops a run reaches, for whoever only checks."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
 from scanify.analysis.plan import Plan, Refusal
-from scanify.commands.verifying.cases import verifiable
 from scanify.commands.verifying.options import Running, choose_commands
 from scanify.errors import CaseFailed
-from scanify.pipeline import Outcome, Project
+from scanify.pipeline import Project
 from scanify.report.findings.finding import Reached
 from scanify.report.sentences import plural
 from scanify.report.terminal import tell
@@ -22,32 +19,7 @@ from scanify.source.root import normal
 
 if TYPE_CHECKING:
     from scanify.verify.request import Loops
-    from scanify.verify.verdict import CaseResult, LoopRun, Verification
-
-
-def by_recorded_calls(
-    rewrite: Callable[[Callable[[Plan], bool]], Outcome],
-    verify: Callable[[Outcome], "Verification"],
-    accepted: Set[str],
-) -> "tuple[Outcome, Verification | None]":
-    """Rewrite all candidates in memory, and verify; if calls show only some of them, rewrite and verify those alone.
-
-    Safe loops stay in, whether or not a call reaches them. Raises CaseFailed if the command records no call.
-    """
-    outcome = rewrite(lambda plan: not plan.left(accepted) or not plan.beyond_cases(accepted))
-    if not verifiable(outcome):
-        return outcome, None
-    verified = verify(outcome)
-    shown = _shown(verified, outcome)
-    if failed(verified) or all(plan.place in shown or not plan.left(accepted) for plan in outcome.applied):
-        return outcome, verified
-    not_shown = {
-        plan.place: _why(verified) for plan in outcome.applied if plan.place not in shown and plan.left(accepted)
-    }
-    fewer = replace(rewrite(lambda plan: not plan.left(accepted) or plan.place in shown), short=not_shown)
-    if not verifiable(fewer) or not shown:
-        return fewer, verified
-    return fewer, verify(fewer)
+    from scanify.verify.verdict import CaseResult, LoopRun
 
 
 def loops_at(places: Iterable[Place]) -> "tuple[Loops, ...]":
@@ -58,44 +30,6 @@ def loops_at(places: Iterable[Place]) -> "tuple[Loops, ...]":
     for place in places:
         lines.setdefault(normal(place.path), []).append(place.span.line)
     return tuple(Loops(path, tuple(some)) for path, some in lines.items())
-
-
-def failed(verified: "Verification") -> bool:
-    """True if a recorded call shows that the rewrite is wrong."""
-    from scanify.verify.verdict import Status
-
-    return any(Status.FAILED in _statuses(case) or case.findings for case in verified.cases)
-
-
-def _statuses(case: "CaseResult") -> set[object]:
-    verdicts = [case.parameters, *case.once, *(v for p in case.policies for v in (p.outputs, p.gradients))]
-    return {verdict.status for verdict in verdicts if verdict is not None}
-
-
-def _shown(verified: "Verification", outcome: Outcome) -> frozenset[Place]:
-    """The loops that a good call runs for two iterations or more."""
-    ran = {
-        (os.path.realpath(run.file), run.line)
-        for case in verified.cases
-        if replace(case, depth=None).good  # what is short is held back
-        for run in case.loops
-        if (run.iterations or 0) > 1
-    }
-    return frozenset(
-        plan.place
-        for plan in outcome.applied
-        if any(
-            path == os.path.realpath(plan.place.path) and plan.place.span.line <= line <= plan.place.span.end_line
-            for path, line in ran
-        )
-    )
-
-
-def _why(verified: "Verification") -> str:
-    errors = [case.error for case in verified.cases if case.error is not None]
-    if errors and len(errors) == len(verified.cases):
-        raise CaseFailed(f"no call was recorded, and no file was changed\n{errors[0]}")
-    return "no recorded call shows it"
 
 
 def reached_by(running: Running, project: Project, loops: Sequence[Plan | Refusal]) -> Reached:

@@ -1,0 +1,1 @@
+"""What commands do with the calls that a run records."""

@@ -1,0 +1,131 @@
+"""Rewriting on the evidence of a run: loops are written that a recorded call shows, and the others are held back."""
+
+import os
+from collections.abc import Callable, Iterable, Set
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scanify.analysis.facts import Place
+from scanify.analysis.plan import Holds, InitStack, Plan
+from scanify.commands.verifying.cases import verifiable
+from scanify.errors import CaseFailed
+from scanify.pipeline import HeldBack, Outcome
+
+if TYPE_CHECKING:
+    from scanify.verify.verdict import CaseResult, LoopRun, SeenLayers, Verification
+
+Accept = Callable[[Plan], bool]
+_DEEPER = "record a run that calls it with two layers or more, or take it with --unsafe"
+_UNREACHED = HeldBack("no call of it was recorded", _DEEPER, finding=False)
+_UNSHOWN = HeldBack("the recorded call does not show it", _DEEPER)
+_KEEP = "keep the loop: no two of its layers share a program"
+
+
+def by_recorded_calls(
+    rewrite: Callable[[Accept, Set[Place]], Outcome],
+    verify: Callable[[Outcome], "Verification"],
+    accepted: Set[str],
+) -> "tuple[Outcome, Verification | None]":
+    """Rewrite all candidates in memory, and verify; if calls show only some of them, rewrite and verify those alone.
+
+    `rewrite` is given what to accept, and the places of loops whose layers are known to be equal but for arrays. Safe
+    loops that no call reaches stay in. Raises CaseFailed if no call can be compared.
+    """
+
+    def takes(plan: Plan) -> bool:
+        return not plan.left(accepted) or not plan.beyond_cases(accepted)
+
+    outcome = rewrite(takes, frozenset())
+    if not verifiable(outcome):
+        return outcome, None
+    verified = verify(outcome)
+    errors = [case.error for case in verified.cases if case.error is not None]
+    if len(errors) == len(verified.cases):
+        raise CaseFailed("no file was changed, as no call could be compared\n" + "\n".join(dict.fromkeys(errors)))
+    if failed(verified):
+        return outcome, verified
+    shown = _places(outcome, (run for case in verified.cases if _shows(case) for run in case.loops), iterations=2)
+    held = _held(outcome, verified, shown, accepted)
+    alike = _alike(outcome, verified) - held.keys()
+    if held or alike:
+        outcome = rewrite(lambda plan: takes(plan) and plan.place not in held, alike)
+        if any(plan.place not in held for plan in outcome.applied if plan.place in shown):
+            verified = verify(outcome)
+    beyond = tuple(plan for plan in outcome.held if plan.place not in held and plan.beyond_cases(accepted))
+    return replace(outcome, short=held, beyond_cases=beyond), verified
+
+
+def failed(verified: "Verification") -> bool:
+    """True if a recorded call shows that the rewrite is wrong."""
+    from scanify.verify.unscanned import NOTHING_SCANNED
+    from scanify.verify.verdict import Status
+
+    def is_wrong(case: "CaseResult") -> bool:
+        verdicts = [case.parameters, *case.once, *(v for p in case.policies for v in (p.outputs, p.gradients))]
+        findings = [each for each in case.findings if not each.startswith(NOTHING_SCANNED)]
+        return bool(findings) or any(each is not None and each.status is Status.FAILED for each in verdicts)
+
+    return any(map(is_wrong, verified.cases))
+
+
+def _held(outcome: Outcome, verified: "Verification", shown: Set[Place], accepted: Set[str]) -> dict[Place, HeldBack]:
+    """The loops that are not written: no good call shows them, or each of their layers is of another kind."""
+    doubted = _places(outcome, (run for case in verified.cases if not case.good for run in _reached(case)))
+    held = {}
+    for plan in outcome.applied:
+        unlike = _unlike(plan, verified)
+        if unlike is not None:
+            held[plan.place] = HeldBack(
+                f"of its layers no two are alike in the run: {unlike.text}", _KEEP, finding=False
+            )
+        elif plan.place not in shown and (plan.left(accepted) or plan.place in doubted):
+            held[plan.place] = _UNSHOWN if plan.place in doubted else _UNREACHED
+    return held
+
+
+def _unlike(plan: Plan, verified: "Verification") -> "SeenLayers | None":
+    """The layers of a loop if in every call each is of another kind."""
+    seen = _seen(plan, verified)
+    return seen[0] if seen and all(each.kinds == each.count for each in seen) else None
+
+
+def _alike(outcome: Outcome, verified: "Verification") -> frozenset[Place]:
+    """The loops whose layers are equal but for arrays in every call, where the source alone does not show it."""
+    return frozenset(
+        plan.place
+        for plan in outcome.applied
+        if plan.holds is Holds.BLOCK_SEQ
+        and plan.equal_layers
+        and isinstance(plan.stack, InitStack)
+        and (seen := _seen(plan, verified))
+        and all(each.kinds == 1 and each.count > 1 for each in seen)
+    )
+
+
+def _seen(plan: Plan, verified: "Verification") -> "list[SeenLayers]":
+    runs = (run for case in verified.cases for run in case.loops if run.layers is not None)
+    return [run.layers for run in runs if run.layers is not None and _holds(plan, {_line(run)})]
+
+
+def _reached(case: "CaseResult") -> "Iterable[LoopRun]":
+    return case.loops if case.error is not None else (run for run in case.loops if run.iterations is not None)
+
+
+def _places(outcome: Outcome, runs: "Iterable[LoopRun]", *, iterations: int = 0) -> frozenset[Place]:
+    """The places of the plans whose loops are among these, with so many iterations or more."""
+    lines = {_line(run) for run in runs if (run.iterations or 0) >= iterations}
+    return frozenset(plan.place for plan in outcome.applied if _holds(plan, lines))
+
+
+def _line(run: "LoopRun") -> tuple[str, int]:
+    return os.path.realpath(run.file), run.line
+
+
+def _holds(plan: Plan, lines: Set[tuple[str, int]]) -> bool:
+    path, span = os.path.realpath(plan.place.path), plan.place.span
+    return any(file == path and span.line <= line <= span.end_line for file, line in lines)
+
+
+def _shows(case: "CaseResult") -> bool:
+    """True if a call is good, but for loops that it runs too few iterations of: those are held back."""
+    return replace(case, depth=None).good

@@ -1,0 +1,58 @@
+"""What the layers of a loop are, as a case has built them: how many, and which of them are equal but for arrays."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+import equinox as eqx
+
+from scanify.nn.covers.cover import cheapest_cover
+from scanify.nn.covers.describe import describe
+from scanify.nn.trees.difference import first_difference
+from scanify.verify.profile.source_loops import Loop
+from scanify.verify.verdict import SeenLayers
+
+
+def seen_layers(frame: FrameType, loop: Loop) -> SeenLayers | None:
+    """Describe the first list of modules that a loop names, as its frame has it; None if it names none."""
+    for name in loop.lists:
+        layers = _modules(_value(frame, name))
+        if layers:
+            kinds = _kinds(layers)
+            return SeenLayers(name, len(layers), len(set(kinds)), describe(cheapest_cover(kinds), kinds, layers))
+    return None
+
+
+def _value(frame: FrameType, dotted: str) -> Any:
+    """The value of a dotted name, without running a property; None if there is none."""
+    first, *rest = dotted.split(".")
+    value = frame.f_locals.get(first, frame.f_globals.get(first))
+    for name in rest:
+        if isinstance(inspect.getattr_static(type(value), name, None), property):
+            return None
+        value = getattr(value, name, None)
+    return value
+
+
+def _modules(value: Any) -> Sequence[Any]:
+    if isinstance(value, eqx.nn.Sequential):
+        value = value.layers
+    elements = list(value.values()) if isinstance(value, dict) else value
+    if not isinstance(elements, list | tuple) or not all(isinstance(each, eqx.Module) for each in elements):
+        return ()
+    return elements
+
+
+def _kinds(layers: Sequence[Any]) -> tuple[int, ...]:
+    """Number the layers by kind: two of one kind differ in the values of arrays alone."""
+    firsts: list[Any] = []
+    kinds = []
+    for layer in layers:
+        kind = next((at for at, first in enumerate(firsts) if first_difference(first, layer) is None), len(firsts))
+        if kind == len(firsts):
+            firsts.append(layer)
+        kinds.append(kind)
+    return tuple(kinds)
