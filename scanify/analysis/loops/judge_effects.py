@@ -169,8 +169,6 @@ def _ask(body: Body, effect: Effect) -> None:
                 f"{what} may walk its dict with the keys sorted: a stack holds dicts as `jax.jit` and `jax.tree.map` "
                 "hand them on, not as they were made"
             )
-        case Act.ASKS:
-            body.oblige(f"{what} gives the same where the carry of the first layer is as that of the others")
         case Act.REMEMBERS:
             body.oblige(f"the arrays that {what} keeps are of no use behind the loop, where they are tracers of a scan")
         case Act.CALLBACK:

@@ -10,8 +10,8 @@ from scanify.analysis.values.calls.functions.again import Begun
 from scanify.analysis.values.calls.functions.binding import bind_parameters
 from scanify.analysis.values.calls.functions.decorated import (
     decorators_of,
-    note_asked,
     note_kept,
+    note_rules,
     through_decorators,
 )
 from scanify.analysis.values.calls.functions.supers import LIBRARY_INIT, library_init, super_object
@@ -131,7 +131,7 @@ def _partial(
     arguments = [*function.positional, *positional]
     keywords = {**dict(function.named), **named}
     if isinstance(function.function, Function):
-        note_asked(run, env, node, function.function, function.through)
+        note_rules(run, env, node, function.function, function.through)
     if function.through.startswith(LIBRARY_INIT):
         return library_init(run, function, positional, named)
     if function.through in tables.VMAPS:

@@ -26,9 +26,8 @@ class Act(Enum):
     Python value that differs between the iterations of the loops in `marks`. OWN changes what a call that is not shown
     gave to the function that changes it. IN_PLACE is `x += y` for an `x` of the caller, which an array of numpy would
     be changed by. AGAIN does what is done already when it is done once more. TEXT makes a string of what is a tracer in
-    a scan, or where it has `marks` of what may be one in a scan over those loops. ASKS asks jax whether an operand is
-    batched or differentiated. REMEMBERS keeps an array that it gave, for whoever calls it next. ORDER walks a dict
-    whose keys may not be in the order that jax sorts them in.
+    a scan, or where it has `marks` of what may be one in a scan over those loops. REMEMBERS keeps an array that it
+    gave, for whoever calls it next. ORDER walks a dict whose keys may not be in the order that jax sorts them in.
     """
 
     WRITE = "write"
@@ -48,7 +47,6 @@ class Act(Enum):
     OWN = "own"
     IN_PLACE = "in place"
     AGAIN = "again"
-    ASKS = "asks"
     REMEMBERS = "remembers"
     ORDER = "order"
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.values import tables
-from scanify.analysis.values.calls.functions.asking import asks
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
     Array,
@@ -25,7 +24,7 @@ from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import MAX_DEPTH, Interpreter
 
 Named = Mapping[str, Value]
-_WITH_RULES = ("custom_jvp", "custom_vjp", "filter_custom_jvp", "filter_custom_vjp")
+_WITH_RULES = ("custom_jvp", "custom_vjp", "filter_custom_jvp", "filter_custom_vjp", "custom_vmap")
 _CACHES = ("lru_cache", "cache")
 
 
@@ -45,7 +44,7 @@ def decorators_of(run: Interpreter, env: Env, node: ast.AST, function: Function)
             if last.startswith("singledispatch"):
                 run.effect(Act.UNKNOWN, f"what is registered for {function.name}", node, env)
             if known or last in (*_CACHES, "contextmanager"):
-                note_asked(run, env, node, function, meaning.qualname if isinstance(meaning, Library) else "")
+                note_rules(run, env, node, function, meaning.qualname if isinstance(meaning, Library) else "")
                 continue
         elif isinstance(meaning, Method | Unknown) and ast.unparse(inner).rpartition(".")[2] in ("setter", "getter"):
             continue
@@ -76,15 +75,14 @@ def through_decorators(
     return join(values)
 
 
-def note_asked(run: Interpreter, env: Env, node: ast.AST, function: Function, transform: str) -> None:
-    """Note what a function asks jax of its operands, whose transformation `transform` is.
+def note_rules(run: Interpreter, env: Env, node: ast.AST, function: Function, transform: str) -> None:
+    """Note that rules stand in for the derivatives or batches of a function whose transformation `transform` is.
 
-    The rules that stand in for its derivatives are not followed: jax runs them once for a scan.
+    They are not followed: jax runs them once for a scan. They may ask what is batched or differentiated, and the carry
+    of a scan is so in its first layer already where it is in any (`_scan_batching_rule` and `_scan_jvp` of jax).
     """
-    if asks(function, transform):
-        run.effect(Act.ASKS, function.name, node, env)
-    elif transform.rpartition(".")[2] in _WITH_RULES:
-        run.effect(Act.UNKNOWN, f"the derivative rules of {function.name}", node, env)
+    if transform.rpartition(".")[2] in _WITH_RULES:
+        run.effect(Act.UNKNOWN, f"the rules of {function.name}", node, env)
 
 
 def note_kept(run: Interpreter, env: Env, node: ast.AST, function: Function, value: Value) -> None:
