@@ -90,6 +90,22 @@ def test_a_check_says_which_loops_a_run_shows(folder, capsys):
     assert (folder / "model.py").read_text() == MODEL
 
 
+def test_a_call_with_layers_is_recorded_in_place_of_earlier_calls_without(folder, capsys):
+    calls = (
+        "for depth in (0, 0, 3, 2):\n    Model(4, depth, key=jax.random.key(0))(jnp.ones(4))\n    print('depth', depth)"
+    )
+    model = MODEL.replace("        for block in self.head:  # one\n            x = block(x)\n", "").replace(
+        "key=keys[0]", "key=key"
+    )
+    (folder / "model.py").write_text(model)
+    (folder / "train.py").write_text(f"import jax\nimport jax.numpy as jnp\nfrom model import Model\n\n{calls}\n")
+    command = ["verify", "model.py", "--run", "python train.py", "--remat", "full", "--no-measure", "--format", "json"]
+    assert run(command) == Exit.OK
+    cases = json.loads(capsys.readouterr().out)["cases"]
+    three = line_of("three")
+    assert [next(loop["iterations"] for loop in case["loops"] if loop["line"] == three) for case in cases] == [3, 2]
+
+
 def test_the_last_line_says_how_many_loops_the_run_shows(folder, capsys):
     (folder / "train.py").write_text("from model import Block, Model\nraise ValueError('no data')\n")
     assert run(["check", "model.py", "--run", "python train.py"]) == Exit.FINDINGS

@@ -35,7 +35,7 @@ class _Writing(RecordedProcess):
         functions: list[str] = []
         declined: list[Declined] = []
         with self.overlay, users_modules(self.overlay.is_users):
-            run = self.run_original(frozenset(wanted))
+            run = self.run_original(wanted)
             with self.overlay.active(self.overlay.original):
                 for call in run.watcher.calls:
                     try:

@@ -50,6 +50,15 @@ def function_of_loop(path: str, loop: Loop) -> Function | None:
     return Function(path, loop.scope) if watched else None
 
 
+def bodies_of(wanted: Mapping[Function, Sequence[Loop]]) -> dict[Function, Set[int]]:
+    """Return the first lines of the bodies of each function's loops; no function with other loops than statements."""
+    return {
+        function: {loop.start[0] for loop in loops}
+        for function, loops in wanted.items()
+        if all(loop.head.startswith(("for ", "while ")) and loop.start[0] > loop.line for loop in loops)
+    }
+
+
 def same_outside(changes: Iterable[Change], functions: Set[Function]) -> bool:
     """True if both versions have the same source but for these functions and imports of `scanify`."""
     return all(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from scanify.verify.profile.source_loops import Loop
 from scanify.verify.recorded.build import RecordedBuild
 from scanify.verify.recorded.call import RecordedCall
 from scanify.verify.recorded.execution import Ending, execute
-from scanify.verify.recorded.functions import Function, functions_with, same_outside
+from scanify.verify.recorded.functions import Function, bodies_of, functions_with, same_outside
 from scanify.verify.recorded.same import unlike
 from scanify.verify.recorded.watch import Watcher
 from scanify.verify.verdict import LoopRun
@@ -45,7 +45,7 @@ class RecordedProcess(CaseProcess):
         wanted = functions_with(watched_loops(self.request))
         if not wanted:
             raise CaseError(f"{self.request.case.text}: no loop over layers is in a function that can be watched")
-        original = self.run_original(frozenset(wanted))
+        original = self.run_original(wanted)
         settings.undo(self.overlay.original)
         calls = original.watcher.calls
         if not calls:
@@ -63,9 +63,10 @@ class RecordedProcess(CaseProcess):
             first.loops = tuple(LoopRun(file, loop.line, loop.head) for loop in wanted[call.function])
             yield variant, first, second
 
-    def run_original(self, functions: Set[Function]) -> Run:
-        """Run the command as the source is, up to the first call of each function."""
-        return self._ran("run original", self.overlay.original, Watcher(functions, self._is_users))
+    def run_original(self, wanted: Mapping[Function, Sequence[Loop]]) -> Run:
+        """Run the command as the source is, up to the first call of each function that runs a loop of it."""
+        watcher = Watcher(frozenset(wanted), self._is_users, bodies=bodies_of(wanted))
+        return self._ran("run original", self.overlay.original, watcher)
 
     def _ran_rewritten(
         self, calls: Sequence[RecordedCall], settings: Settings

@@ -25,7 +25,7 @@ class ReachedProcess(RecordedProcess):
         self._timed("import jax", self._comparer)
         loops = watched_loops(self.request)
         with self.overlay, users_modules(self.overlay.is_users):
-            run = self.run_original(frozenset(functions_with(loops)))
+            run = self.run_original(functions_with(loops))
             counts = {(call.function, call.number): self._counted(call, run, loops) for call in run.watcher.calls}
         ending = run.ending.text if run.ending.text.startswith("raised") else ""
         notes = (f"{self.request.case.text} {ending}",) if ending else ()

@@ -31,16 +31,19 @@ class Watcher:
     """Records the first calls of each kind of the wanted `functions`, and the constructions of the user's modules.
 
     `is_users` is true of the `co_filename` of the user's code. If `numbers` are given, exactly the calls with these
-    numbers, counted from 0 for each function, are recorded: those that another version's run recorded.
+    numbers, counted from 0 for each function, are recorded: those that another version's run recorded. `bodies` are the
+    first lines of the bodies of a function's loops; calls before the first that runs one of them show nothing.
     """
 
     functions: Set[Function]
     is_users: Callable[[str], bool]
     numbers: Mapping[Function, Sequence[int]] | None = None
+    bodies: Mapping[Function, Set[int]] = field(default_factory=dict)
     calls: list[RecordedCall] = field(default_factory=list)
     constructions: dict[type, list[Construction]] = field(default_factory=dict)
     entered: dict[Function, int] = field(default_factory=dict)
     unreadable: dict[Function, str] = field(default_factory=dict)
+    iterated: set[Function] = field(default_factory=set)
     _ended: bool = False
     _process: int = field(default_factory=os.getpid)
     _busy: threading.local = field(default_factory=threading.local)
@@ -64,13 +67,21 @@ class Watcher:
             if not self._wanted(code):
                 return monitoring.DISABLE
             if self._enter(sys._getframe(1)):
-                monitoring.set_events(tool, events.PY_START | events.LINE)
-                monitoring.restart_events()
-                raise Ended
+                end()
+            elif self._idle(function_of(code)):
+                monitoring.set_local_events(tool, code, events.LINE)
             return None
 
+        def end() -> None:
+            monitoring.set_events(tool, events.PY_START | events.LINE)
+            monitoring.restart_events()
+            raise Ended
+
         def line(code: CodeType, number: int) -> Any:
-            self._end(code)
+            if self._ended:
+                self._end(code)
+            elif self._iterate(code, number):
+                end()
             return monitoring.DISABLE
 
         monitoring.use_tool_id(tool, "scanify")
@@ -91,6 +102,8 @@ class Watcher:
         def local(frame: FrameType, event: str, argument: object) -> Any:
             if self._ended:
                 self._end(frame.f_code)
+            elif event == "line" and self._iterate(frame.f_code, frame.f_lineno):
+                raise Ended
             return local
 
         def trace(frame: FrameType, event: str, argument: object) -> Any:
@@ -148,7 +161,9 @@ class Watcher:
             if number not in self.numbers[function]:
                 return
         elif len(mine) >= MOST:
-            return
+            if not self._idle(function):
+                return
+            self.calls.remove(mine[0])
         try:
             call = recorded(function, number, frame)
         except Exception as error:  # the user's pytrees may raise anything
@@ -157,7 +172,23 @@ class Watcher:
         if self.numbers is not None or all(call.form != other.form for other in mine):
             self.calls.append(call)
 
+    def _idle(self, function: Function) -> bool:
+        """True if no call of a function has run the body of one of its loops yet."""
+        return function in self.bodies and function not in self.iterated
+
+    def _iterate(self, code: CodeType, line: int) -> bool:
+        """Note that a line of a function runs. True if nothing is left to be recorded."""
+        function = function_of(code)
+        if not self._idle(function) or line not in self.bodies[function]:
+            return False
+        self.iterated.add(function)
+        last = self.entered[function] - 1
+        if any((call.function, call.number) == (function, last) for call in self.calls):
+            self.calls = [call for call in self.calls if call.function != function or call.number == last]
+        self._ended = self._complete()
+        return self._ended
+
     def _complete(self) -> bool:
         if self.numbers is None:
-            return all(function in self.entered for function in self.functions)
+            return all(each in self.entered and not self._idle(each) for each in self.functions)
         return all(self.entered.get(each, 0) > max(numbers) for each, numbers in self.numbers.items())
