@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages reroll-models rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-checkpoints fuzz-reroll soundness mutants certificates other-tools precommit-test jupyterlab-test man wheel clean
+.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages commands reroll-models rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-checkpoints fuzz-reroll soundness mutants certificates other-tools precommit-test jupyterlab-test man wheel clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -88,6 +88,9 @@ each-file: $(VENV)/$(STAMP) ## what `check` says of each file of those packages 
 
 packages: .venv-313/$(STAMP) ## models of published packages, installed, rewritten or stacked by hand, and verified
 	.venv-313/bin/python -m tests.packages $(ARGS)
+
+commands: .venv-313/$(STAMP) ## public packages, each verified by one command of its own with --run
+	.venv-313/bin/python -m tests.packages.commands $(ARGS)
 
 reroll-models: .venv-models/$(STAMP) ## models of published packages, untouched and rerolled: what they cost, and whether they are right
 	JAX_PLATFORMS=cpu .venv-models/bin/python -m tests.benchmarks.reroll_models $(ARGS)

@@ -1,0 +1,71 @@
+"""One file of a package verified with its command, in a process whose path has the package."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.packages.commands.result import FALSE, LoopResult
+from tests.packages.commands.table import Package, Target
+
+SECONDS = 900
+
+
+def verified(
+    package: Package, target: Target, folder: Path, python: Path, scanify: Path, out: Path, *, run: bool
+) -> list[LoopResult]:
+    """Return the results of the loops of a file that ought to be rewritten.
+
+    Proofs are of the policy that `scanify rewrite` writes, and what is proved is also run with random numbers.
+    """
+    command = [str(python), "-m", "scanify", "verify", target.file, "--no-measure", "--format", "json"]
+    command += ["--remat", "full", "--execute", *package.options, *(["--run", target.run] if run else [])]
+    path = os.pathsep.join(map(str, (scanify, folder / package.root)))
+    bin_folder = os.pathsep.join((str(python.parent), os.environ["PATH"]))
+    env = {**os.environ, "PYTHONPATH": path, "PATH": bin_folder, "JAX_PLATFORMS": "cpu"}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=env, cwd=folder, timeout=SECONDS, check=False
+        )
+        report = json.loads(done.stdout)
+        (out / f"{package.name}-{Path(target.file).stem}-{'run' if run else 'before'}.json").write_text(done.stdout)
+    except subprocess.TimeoutExpired:
+        return _all(package, target, f"took more than {SECONDS} s")
+    except json.JSONDecodeError:
+        return _all(package, target, " ".join(done.stderr.split())[-400:])
+    return [_result(package, target, line, report) for line in target.loops]
+
+
+def _all(package: Package, target: Target, why: str) -> list[LoopResult]:
+    return [LoopResult(package.name, target.file, line, why=why) for line in target.loops]
+
+
+def _result(package: Package, target: Target, line: int, report: dict[str, Any]) -> LoopResult:
+    """A loop is reached if a case iterates over it, and PROVED if all of these cases are."""
+    reaching, whys = [], []
+    for case in report["cases"]:
+        for loop in case["loops"]:
+            if loop["file"].endswith(target.file) and loop["line"] == line:
+                whys += [loop["why"]] if loop["why"] else []
+                reaching += [case] if loop["iterations"] else []
+    verdicts = [verdict for case in reaching for verdict in _verdicts(case)]
+    bad = [verdict for verdict in verdicts if verdict["status"] != "PROVED"]
+    whys += [case["error"] for case in report["cases"] if case["error"]]
+    whys = [f"{verdict['status']}: {verdict['reason']}" for verdict in bad] or whys
+    return LoopResult(
+        package.name,
+        target.file,
+        line,
+        reached=bool(reaching),
+        proved=bool(verdicts) and not bad,
+        false=any(FALSE in str(verdict["reason"]) for verdict in bad),
+        why=" ".join((whys or [""])[0].split())[:400],
+    )
+
+
+def _verdicts(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """Verdicts of a case on the initial parameters, and on outputs and gradients under each policy."""
+    found = [policy[what] for policy in case["policies"] for what in ("outputs", "gradients")]
+    found += [case["parameters"]] if case["parameters"] else []
+    return [verdict for verdict in found if verdict is not None] or [{"status": "NOT RUN", "reason": case["error"]}]
