@@ -1,6 +1,6 @@
 """`scanify rewrite`: replace loops over layers by scans over stacked layers."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.facts import Place
-from scanify.analysis.obligations import ELSEWHERE
 from scanify.analysis.plan import Plan
 from scanify.commands.common import (
     Given,
     Wanted,
     advise_option,
-    analysing,
     budget_option,
     demand_policy_at_run_time,
     load_project,
@@ -27,7 +25,7 @@ from scanify.commands.common import (
     target_options,
     unsafe_options,
 )
-from scanify.commands.recorded.evidence import by_recorded_calls, failed
+from scanify.commands.recorded.evidence import by_recorded_calls, failed, rewritten_where
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.auto import budget_bytes, choose_and_rewrite, demand_case
 from scanify.commands.verifying.cases import (
@@ -50,7 +48,7 @@ from scanify.commands.verifying.options import CaseRun, Running, run_options
 from scanify.commands.verifying.policies import against_loops, measurable
 from scanify.configuration.config import AUTO
 from scanify.errors import Exit, ScanifyError
-from scanify.pipeline import Outcome, files_of, rewrite_sources, with_policy
+from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
 from scanify.source.notebook.text import is_notebook
@@ -186,7 +184,7 @@ def _by_name(
     """
     if run is not None and run.recorded:
         outcome, done = by_recorded_calls(
-            partial(_rewritten_where, given, policy, run),
+            partial(rewritten_where, given, policy, run),
             partial(_verified, given=given, policy=policy, run=run, measure=measure, paced=paced),
             given.accepted,
         )
@@ -235,7 +233,7 @@ def _rewritten(
     """
 
     def outcome(accept: Callable[[Plan], bool]) -> Outcome:
-        return _rewritten_where(given, policy, run, lambda plan: plan.place not in without and accept(plan))
+        return rewritten_where(given, policy, run, lambda plan: plan.place not in without and accept(plan))
 
     def rewritten() -> Outcome:
         safe = outcome(lambda plan: not plan.left(given.accepted))
@@ -248,29 +246,6 @@ def _rewritten(
         return replace(found, beyond_cases=beyond)
 
     return rewritten()
-
-
-def _rewritten_where(
-    given: Given,
-    policy: str | None,
-    run: CaseRun | None,
-    accept: Callable[[Plan], bool],
-    alike: Set[Place] = frozenset(),
-) -> Outcome:
-    """The rewrite in memory of the loops that are accepted; those at the places `alike` have equal layers."""
-    with analysing(given):
-        outcome = rewrite_sources(
-            given.project,
-            stack=given.stack,
-            remat=policy,
-            accept=accept,
-            target=given.target,
-            wanted=given.config.wants,
-            keep_lists=run is not None and ELSEWHERE not in given.accepted,
-            undecided=run is not None and run.recorded,
-            alike=alike,
-        )
-    return outcome if policy is None or not given.changes_policies else with_policy(outcome, given.project, policy)
 
 
 def _finish(outcome: Outcome, given: Given, verified: _Verified | None, showing: Showing, *, tried: bool) -> int:

@@ -21,6 +21,7 @@ from scanify.commands.common import (
     target_options,
     write_output,
 )
+from scanify.commands.recorded.evidence import by_recorded_calls, rewritten_where
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.by_hand import ByHand, demand_file, since, since_by_case, two_files
 from scanify.commands.verifying.cases import (
@@ -237,14 +238,22 @@ class _Extras:
 
 def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], extras: _Extras) -> "Verification":
     """Verify the file that was given against what scanify makes of it."""
-    outcome = _rewrite(given, policies)
-    _demand_changes(outcome, given)
     compared: tuple[str | None, ...] = policies or REMATS
     requested = _requested(policies)
     if not given.policy_at_run_time:
         compared, requested = (None,), None  # as it is written
     options: dict[str, Any] = {"measure": extras.measure, "paced": not extras.advise}
-    result = verify_outcome(outcome, given.project, run, requested=requested, policies=compared, **options)
+
+    def verify(outcome: Outcome) -> "Verification":
+        return verify_outcome(outcome, given.project, run, requested=requested, policies=compared, **options)
+
+    if run.recorded:
+        rewrite = partial(rewritten_where, given, _requested(policies), run)
+        outcome, recorded = by_recorded_calls(rewrite, verify, given.accepted)
+    else:
+        outcome, recorded = _rewrite(given, policies), None
+    _demand_changes(outcome, given)
+    result = verify(outcome) if recorded is None else recorded
     if run.cache is not None:
         keep_verdict(given.config.root, {path: outcome.before[path] for path in outcome.changes}, result)
     shown_under = policies or (("none", None) if given.policy_at_run_time else (None,))
@@ -298,6 +307,7 @@ def _demand_changes(outcome: Outcome, given: Given) -> None:
     folder = Path.cwd()
     reasons = [f"{loop.place.named}: {loop.rule} {loop.reason}" for loop in outcome.refused]
     reasons += [f"{plan.place.named}: {plan.elsewhere[0]}; see --accept" for plan in outcome.beyond_cases]
+    reasons += [f"{place.named}: {each.why}" for place, each in outcome.short.items()]
     reasons += [f"{shown(each.path, folder)} was skipped: {each.reason}" for each in outcome.analysis.skipped]
     why = "; ".join(reasons) or "it has no loop over layers, or was rewritten already"
     paths = [*(each.path for each in given.project.sources), *(each.path for each in given.project.skipped)]

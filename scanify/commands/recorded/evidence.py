@@ -6,10 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
+from scanify.analysis.obligations import ELSEWHERE
 from scanify.analysis.plan import Holds, InitStack, Plan
-from scanify.commands.verifying.cases import verifiable
+from scanify.commands.common import Given, analysing
+from scanify.commands.verifying.cases import verifiable, with_held_back
+from scanify.commands.verifying.options import CaseRun
 from scanify.errors import CaseFailed
-from scanify.pipeline import HeldBack, Outcome
+from scanify.pipeline import HeldBack, Outcome, rewrite_sources, with_policy
 
 if TYPE_CHECKING:
     from scanify.verify.verdict import CaseResult, LoopRun, SeenLayers, Verification
@@ -52,7 +55,31 @@ def by_recorded_calls(
         if any(plan.place not in held for plan in outcome.applied if plan.place in shown):
             verified = verify(outcome)
     beyond = tuple(plan for plan in outcome.held if plan.place not in held and plan.beyond_cases(accepted))
-    return replace(outcome, short=held, beyond_cases=beyond), verified
+    outcome = replace(outcome, short=held, beyond_cases=beyond)
+    return outcome, with_held_back(verified, outcome)
+
+
+def rewritten_where(
+    given: Given,
+    policy: str | None,
+    run: CaseRun | None,
+    accept: Callable[[Plan], bool],
+    alike: Set[Place] = frozenset(),
+) -> Outcome:
+    """The rewrite in memory of the loops that are accepted; those at the places `alike` have equal layers."""
+    with analysing(given):
+        outcome = rewrite_sources(
+            given.project,
+            stack=given.stack,
+            remat=policy,
+            accept=accept,
+            target=given.target,
+            wanted=given.config.wants,
+            keep_lists=run is not None and ELSEWHERE not in given.accepted,
+            undecided=run is not None and run.recorded,
+            alike=alike,
+        )
+    return outcome if policy is None or not given.changes_policies else with_policy(outcome, given.project, policy)
 
 
 def failed(verified: "Verification") -> bool:

@@ -13,7 +13,7 @@ from scanify.commands.verifying.options import CaseRun
 from scanify.configuration.config import REMATS
 from scanify.errors import CaseFailed, ScanifyError
 from scanify.pipeline import HeldBack, Outcome, Project, Stack, files_of, rewrite_sources
-from scanify.report.sentences import plural, shown, unshown
+from scanify.report.sentences import plural, shown, unshown, where
 from scanify.source.notebook.text import is_notebook
 from scanify.source.read import encode
 
@@ -158,12 +158,19 @@ def verify_outcome(
             **extras,
             paced=_paced(run) if paced else "",
         )
-    accepted, held = (unshown(plans, Path.cwd()) for plans in (outcome.applied, outcome.beyond_cases))
-    return replace(
-        done,
-        not_shown=f"not shown by a case: {accepted}" if accepted else "",
-        held_back=f"{plural(len(outcome.beyond_cases), 'loop')} held back: {held} (see --accept)" if held else "",
-    )
+    accepted = unshown(outcome.applied, Path.cwd())
+    return with_held_back(replace(done, not_shown=f"not shown by a case: {accepted}" if accepted else ""), outcome)
+
+
+def with_held_back(verified: "Verification", outcome: Outcome) -> "Verification":
+    """The verification that says which loops are held back, beyond all cases or as they do not show them."""
+    held, said = unshown(outcome.beyond_cases, Path.cwd()), []
+    if held:
+        said.append(f"{plural(len(outcome.beyond_cases), 'loop')} held back: {held} (see --accept)")
+    said += [
+        f"{where(place, Path.cwd())} held back: {each.why}" for place, each in outcome.short.items() if each.finding
+    ]
+    return replace(verified, held_back="; ".join(said))
 
 
 def verify_by_hand(
