@@ -37,9 +37,10 @@ class Draft:
     """What a case's text is made of.
 
     `entry` is how the model is called: `__call__`, or the name of another method. `state` says whether the model comes
-    with an `eqx.nn.State`. `prelude` are statements before all others. `declared` are the sizes that the constructor
-    needed; all other widths are `width`, where that is a number, because the model's own arrays are that wide. `notes`
-    end up in the docstring, `sweep` after the function.
+    with an `eqx.nn.State`, by `eqx.nn.make_with_state` or, with `pair`, from the call itself. `prelude` are statements
+    before all others. With the name of an `axis`, the call is mapped over examples. `declared` are the sizes that the
+    constructor needed; all other widths are `width`, where that is a number, because the model's own arrays are that
+    wide. `notes` end up in the docstring, `sweep` after the function.
     """
 
     function: str
@@ -52,6 +53,8 @@ class Draft:
     declared: frozenset[str] = frozenset()
     width: int | None = None
     prelude: tuple[str, ...] = ()
+    pair: bool = False
+    axis: str = ""
     notes: tuple[str, ...] = ()
     sweep: tuple[dict[str, Any], ...] = field(default=())
 
@@ -128,7 +131,7 @@ class Draft:
         before = "".join(f"{textwrap.indent(each, '    ')}\n" for each in self.prelude)
         if not self.state:
             return f"{before}    model = {show(self.model)}"
-        made = replace(self.model, callee=f"eqx.nn.make_with_state({self.model.callee})")
+        made = self.model if self.pair else replace(self.model, callee=f"eqx.nn.make_with_state({self.model.callee})")
         return f"{before}    model, state = {show(made)}"
 
     def _body(self) -> str:
@@ -141,6 +144,11 @@ class Draft:
             lines.append("    key = jax.random.key(1)")
         args, kwargs = self._passed()
         called = "model" if self.entry == "__call__" else f"model.{self.entry}"
+        if self.axis:
+            axes = _tuple(["0" if self._mapped(each) else "None" for each in self.arguments])
+            out = ", out_axes=(0, None)" if self.state else ""
+            called = f'eqx.filter_vmap({called}, axis_name="{self.axis}", in_axes={axes}{out})'
+            args, kwargs = _tuple([*map(self._local, self.arguments)]), "{}"
         return "\n".join([*lines, f"    return {called}, {args}" + (f", {kwargs}" if kwargs != "{}" else "")])
 
     def _assignments(self) -> list[str]:
@@ -150,8 +158,15 @@ class Draft:
                 continue
             why = each.value.why
             comment = f"  # {why}" if why and isinstance(each.value, Text) else ""
-            lines.append(f"    {self._local(each)} = {show(each.value)}{comment}")
+            text = show(each.value)
+            text = f"jnp.stack([{text}] * batch)" if self.axis and self._mapped(each) else text
+            lines.append(f"    {self._local(each)} = {text}{comment}")
         return lines
+
+    @staticmethod
+    def _mapped(argument: Argument) -> bool:
+        text = show(argument.value)
+        return argument.key is None and not argument.state and text.startswith(("jax.random", "jnp."))
 
     def _local(self, argument: Argument) -> str:
         if argument.key is not None:
@@ -164,4 +179,8 @@ class Draft:
     def _passed(self) -> tuple[str, str]:
         args = [self._local(each) for each in self.arguments if not each.keyword]
         kwargs = [f'"{each.name}": {self._local(each)}' for each in self.arguments if each.keyword]
-        return f"({', '.join(args)}{',' if len(args) == 1 else ''})", "{" + ", ".join(kwargs) + "}"
+        return _tuple(args), "{" + ", ".join(kwargs) + "}"
+
+
+def _tuple(parts: list[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"

@@ -6,14 +6,18 @@ import inspect
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
+import jax
+
 from scanify.propose.draft import Draft, Written
 from scanify.propose.request import Answer, Ask, Proposed
 from scanify.propose.trial import Trial, Unsuitable, Wanted
+from scanify.propose.uses.texts import presets
 from scanify.propose.uses.use import uses
 from scanify.propose.values.arguments import Arguments, candidates, is_state
 from scanify.propose.values.choose import Chooser, Style, is_layer
@@ -32,10 +36,11 @@ STYLES = (
     Style(shrink="none"),
     Style(raw_keys=True),
 )
-_SHOWN = 6
 _LONG = 160
 _LABEL = 80
 _WIDTHS = 4
+_LEARNED = 4
+_UNBOUND = re.compile(r"unbound axis name:? ?(\w+)")
 
 Files = Callable[[str], str | None]
 
@@ -49,6 +54,7 @@ class Search:
     files: Files
     reasons: list[str] = field(default_factory=list)
     tried: set[str] = field(default_factory=set)
+    learned: list[int] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
 
     def _late(self) -> bool:
@@ -61,7 +67,9 @@ class Search:
             found = self._of_class(cls, entry, trial)
             if found is not None:
                 return Answer(found)
-        return Answer(None, tuple(dict.fromkeys(self.reasons)))
+        # Of several classes, that one which came furthest says what was missing.
+        built = [each for each in self.reasons if " was built, but " in each]
+        return Answer(None, tuple([*built, *self.reasons][:1]))
 
     def _entries(self) -> Iterator[tuple[type, str]]:
         own = _find(self.module, self.ask.cls) if self.ask.cls is not None else None
@@ -101,9 +109,11 @@ class Search:
             except BaseException as error:
                 failed.setdefault("", f"could not build {cls.__name__}: {self._said(error)}; write a case")
                 continue
-            for width in (None, *widths(made)):
-                tried = candidates(parameters, chooser)
-                found = self._with_arguments(replace(base, width=width), made, tried, trial, failed)
+            chooser.first, self.learned = first_shapes(made), []
+            for drafted in (*(replace(base, width=width) for width in (None, *widths(made))), base):
+                if drafted is base:  # Once more, with the widths that errors named.
+                    chooser.first = vectors([*dict.fromkeys(self.learned)][:_LEARNED])
+                found = self._with_arguments(drafted, made, candidates(parameters, chooser), trial, failed)
                 if found is not None:
                     return self._finished(found, cls, style, trial)
         self.reasons += self._summed_up(cls, entry, failed)
@@ -133,13 +143,21 @@ class Search:
                     yield Written(name, use.body, note.replace("Built", "Built and called")), chooser, style
                 base = Draft(name, use.model, entry, chooser.sizes, state=state or use.state, prelude=use.prelude)
                 yield replace(base, notes=(note,)), chooser, style
+            for preset, pair in presets(self.module, cls.__name__):
+                chooser = Chooser(self.module, style)
+                with suppress(GiveUp):
+                    base = Draft(name, chooser.call(preset), entry, chooser.sizes, state=state, pair=pair)
+                    imports = frozenset(chooser.references.imports)
+                    yield replace(base, imports=imports, notes=(f"Built by {preset}.",)), chooser, style
 
-    def _works(self, written: Written, trial: Trial, failed: dict[str, str]) -> bool:
+    def _works(self, written: Draft | Written, trial: Trial, failed: dict[str, str]) -> bool:
         """Whether the case can be built and traced, and runs the loop."""
         try:
+            with suppress(jax.errors.JAXTypeError):  # The constructor looks at values.
+                trial.whole(written, _spec(self.ask, written), abstract=True)  # No array is computed for what fails.
             trial.whole(written, _spec(self.ask, written), abstract=False)
         except BaseException as error:
-            failed.setdefault(written.note.removesuffix("."), self._said(error))
+            failed.setdefault(written.text(), self._said(error))
             return False
         return True
 
@@ -161,8 +179,13 @@ class Search:
                     trial.call(draft, made)
                     missed = trial.whole(draft, _spec(self.ask, draft), abstract=False)
                 except BaseException as error:
-                    failed.setdefault(_label(arguments), self._said(error))
-                    continue
+                    said = self._said(error)
+                    self.learned += [int(each) for each in re.findall(r"\b\d{1,4}\b", said.partition(": ")[2])]
+                    mapped = replace(draft, axis=axis[1]) if (axis := _UNBOUND.search(said)) else draft
+                    if mapped is draft or not self._works(mapped, trial, failed):
+                        failed.setdefault(_label(arguments), said)
+                        continue
+                    draft, missed = mapped, ()
                 notes = [
                     _first_note(draft),
                     *base.notes,
@@ -208,16 +231,12 @@ class Search:
             return [failed.get("", f"could not build {cls.__name__}; write a case")]
         loop = " and runs the loop" if self.ask.spans else ""
         called = cls.__name__ if entry == "__call__" else f"{cls.__name__}.{entry}"
-        lines = [f"{cls.__name__} was built, but no call of {called} was found that traces{loop}; write a case"]
-        # One of each kind: shapes that fail alike say nothing new.
-        kinds: dict[str, str] = {}
-        for label, said in calls.items():
-            kinds.setdefault(re.sub(r"\d+", "#", said), f"    {label}: {said}")
-        told = list(kinds.values())[:_SHOWN]
-        lines += told
-        if len(calls) > len(told):
-            lines.append(f"    and {len(calls) - len(told)} more candidates")
-        return ["\n".join(lines)]
+        # The first is the likeliest: what it lacked is the one thing to say.
+        label, said = next(iter(calls.items()))
+        label = f" with {label}" if len(label) <= _LABEL and "\n" not in label else ""
+        more = f" ({len(calls) - 1} more candidates failed)" if len(calls) > 1 else ""
+        no_call = f"{cls.__name__} was built, but no call of {called} was found that traces{loop}; write a case"
+        return [f"{no_call}. The likeliest{label}: {said}{more}"]
 
 
 def _spec(ask: Ask, draft: Draft | Written) -> CaseSpec:
@@ -226,11 +245,27 @@ def _spec(ask: Ask, draft: Draft | Written) -> CaseSpec:
 
 def widths(made: Any) -> list[int]:
     """The likeliest widths of a model's input by the shapes of its first arrays: `in` of `(out, in, *kernel)`."""
-    import jax
-
     shapes = [each.shape for each in jax.tree.leaves(made) if hasattr(each, "shape")]
     found = [shape[1] if len(shape) > 1 else shape[0] for shape in sorted(shapes, key=lambda s: len(s) < 2) if shape]
     return list(dict.fromkeys(found))[:_WIDTHS]
+
+
+def first_shapes(made: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The kinds and shapes of inputs that the first convolution or embedding of the model takes."""
+    import equinox as eqx
+
+    kinds = (eqx.nn.Conv, eqx.nn.Embedding)
+    layers = jax.tree.leaves(made, is_leaf=lambda each: isinstance(each, kinds))
+    first = next((each for each in layers if isinstance(each, kinds)), None)
+    if isinstance(first, eqx.nn.Conv):
+        sizes = ("size", "2 * size", "4 * size")
+        return tuple(("float", (str(first.in_channels), *((size,) * first.num_spatial_dims))) for size in sizes)
+    return () if first is None else (("int", ("length",)),)
+
+
+def vectors(widths: Iterable[int]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """For each width a vector, and a sequence of such."""
+    return tuple(("float", (*before, str(width))) for width in widths for before in ((), ("length",)))
 
 
 def _methods(cls: type, methods: tuple[str, ...]) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -17,6 +18,8 @@ import jax.numpy as jnp
 from scanify.propose.draft import Draft, Written
 from scanify.verify.cases.build import build
 from scanify.verify.cases.case import CaseSpec, check_returned
+
+_LARGEST = 100_000_000
 
 
 class Unsuitable(Exception):
@@ -37,18 +40,24 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Tries drafts with one module. Whatever the user's code raises comes out, SystemExit included."""
+    """Tries drafts with one module. Whatever the user's code raises comes out, SystemExit included.
+
+    `building` are the lines that the latest constructor ran: layers of a `Sequential` are written there.
+    """
 
     module: ModuleType
     wanted: Wanted
+    building: set[int] = field(default_factory=set)
 
     def model(self, draft: Draft) -> Any:
         """The model without its arrays where it can be built under tracing, with them otherwise."""
         construct = self._function(draft, draft.construct_text(), "construct")
-        try:
-            return eqx.filter_eval_shape(lambda: construct(self.module))
-        except jax.errors.JAXTypeError:  # The constructor looks at values.
-            return construct(self.module)
+        self.building.clear()
+        with _recording(self.wanted.file, self.building):
+            try:
+                return eqx.filter_eval_shape(lambda: construct(self.module))
+            except jax.errors.JAXTypeError:  # The constructor looks at values.
+                return construct(self.module)
 
     def call(self, draft: Draft, made: Any) -> None:
         """Trace the call on the draft's arguments. Raises Unsuitable where it answers nothing, or misses the loop."""
@@ -66,7 +75,11 @@ class Trial:
         Answers the first lines of the loops' bodies that did not run.
         """
         function = self._function(draft, draft.text(), draft.function)
-        built = build(lambda: check_returned(function(self.module, **given), spec), abstract=abstract)
+        self.building.clear()
+        with _recording(self.wanted.file, self.building):
+            built = build(lambda: check_returned(function(self.module, **given), spec), abstract=abstract)
+        if sum(math.prod(each.shape) for each in built.arrays) > _LARGEST:
+            raise Unsuitable(f"its arrays have more than {_LARGEST:,} elements")
         return self._traced(*built.tree)
 
     def _function(self, draft: Draft | Written, text: str, name: str) -> Callable[..., Any]:
@@ -77,7 +90,7 @@ class Trial:
         return function
 
     def _traced(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
-        lines: set[int] = set()
+        lines = set(self.building)
         with _recording(self.wanted.file, lines):
             out = eqx.filter_eval_shape(lambda model, args, kwargs: model(*args, **kwargs), model, args, kwargs)
         leaves = [each for each in jax.tree.leaves(out) if hasattr(each, "dtype")]

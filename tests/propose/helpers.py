@@ -1,5 +1,6 @@
 """A module from text, as the search gets one, and what the search makes of a class in it."""
 
+import linecache
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ def module_of(source: str, name: str = "proposed_model", folder: Path | None = N
     module = ModuleType(name)
     module.__file__ = str(path)
     sys.modules[name] = module
+    linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
     try:
         exec(compile(text, str(path), "exec"), vars(module))
         yield module

@@ -18,22 +18,21 @@ Positional = Callable[[ast.Call], Sequence[str]]
 def shrink(trees: Sequence[ast.AST], positional: Positional, *, widths: bool) -> None:
     """Change the numbers of `trees` in place. Depths become 3 or 4; `widths` are divided by one power of two, which
     leaves those of attention divisible by the number of heads. `positional` names the arguments of a call."""
-    named = [
-        (role_of(name), each) for tree in trees for name, value in _named(tree, positional) for each in _ints(value)
-    ]
-    for role, each in named:
+    pairs = [pair for tree in trees for pair in _named(tree, positional)]
+    named = [(role_of(name), each, value) for name, expr in pairs for each, value in _ints(expr)]
+    for role, each, value in named:
         if role == "depth":
-            each.value = min(max(each.value, _FEWEST), _MOST)
-    wide = [(role, each) for role, each in named if role in _WIDTHS]
-    heads = [each.value for role, each in named if role in ("heads", "kv_heads") and each.value > 0]
+            each.value = min(max(value, _FEWEST), _MOST)
+    wide = [(role, each, value) for role, each, value in named if role in _WIDTHS]
+    heads = [value for role, _, value in named if role in ("heads", "kv_heads") and value > 0]
     by = 1
-    while widths and max((each.value for _, each in wide), default=0) // by > _WIDEST:
+    while widths and max((value for *_, value in wide), default=0) // by > _WIDEST:
         by *= 2
-    while by > 1 and any(role == "dim" and (each.value // by) % count for role, each in wide for count in heads):
+    while by > 1 and any(role == "dim" and (value // by) % count for role, _, value in wide for count in heads):
         by //= 2
-    for _, each in wide:
-        if each.value % by == 0 and each.value // by >= _NARROWEST:
-            each.value //= by
+    for _, each, value in wide:
+        if value % by == 0 and value // by >= _NARROWEST:
+            each.value = value // by
 
 
 def _named(tree: ast.AST, positional: Positional) -> Iterator[tuple[str, ast.expr]]:
@@ -58,7 +57,7 @@ def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
         yield from (pair for one, its in zip(target.elts, value.elts, strict=False) for pair in _assigned(one, its))
 
 
-def _ints(value: ast.expr) -> Iterator[ast.Constant]:
+def _ints(value: ast.expr) -> Iterator[tuple[ast.Constant, int]]:
     for each in value.elts if isinstance(value, ast.List | ast.Tuple) else (value,):
-        if isinstance(each, ast.Constant) and type(each.value) is int:
-            yield each
+        if isinstance(each, ast.Constant) and isinstance(each.value, int) and not isinstance(each.value, bool):
+            yield each, each.value

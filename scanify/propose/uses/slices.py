@@ -68,14 +68,14 @@ def needed(names: set[str], scopes: Sequence[Scope], line: int, known: Callable[
 
     Raises GiveUp for a name that is bound nowhere, and for a statement that does more than compute a value.
     """
-    wanted, before = set(names), []
+    wanted, before = set(names), list[ast.stmt]()
     for scope in scopes:
         inner = scope is scopes[0]
         statements = [each for each in flat(scope.body, line if inner else 0) if not inner or each.lineno < line]
         chosen = _chosen(statements, wanted)
         here = [each for each in statements if id(each) in chosen]
         if isinstance(scope, ast.FunctionDef):
-            here = [*_parameters(scope, wanted - _bound(here), scopes[-1]), *here]
+            here = [*_parameters(scope, wanted, scopes[-1]), *here]
             wanted |= {name for each in here for name in loads(each)}
         wanted -= _bound(here)
         before = [*here, *before]

@@ -10,7 +10,11 @@ import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
+from scanify.propose.uses.slices import demand_values
+from scanify.propose.values.known import tree_of
+from scanify.propose.values.names import GiveUp
 from scanify.verify.versions.project import project_directory
 
 _MOST_FILES = 600
@@ -33,15 +37,25 @@ class Code:
     shared: tuple[ast.stmt, ...] = ()
 
 
-def builders(path: Path, cls: str) -> frozenset[str]:
+def builders(module: ModuleType, cls: str) -> frozenset[str]:
     """The names `cls`, and those of the functions of the file that name it, or one another."""
-    tree = _parsed(path.read_text(encoding="utf-8")) if path.is_file() else None
-    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)] if tree else []
+    functions = [each for each in tree_of(module).body if isinstance(each, ast.FunctionDef)]
     called = {each.name: {one.id for one in ast.walk(each) if isinstance(one, ast.Name)} for each in functions}
     found = {cls}
     while more := {name for name, names in called.items() if names & found} - found:
         found |= more
     return frozenset(found)
+
+
+def presets(module: ModuleType, cls: str) -> Iterator[tuple[str, bool]]:
+    """The functions of the file that build `cls` without loading anything; for each, whether it answers a pair."""
+    for function in tree_of(module).body:
+        if not isinstance(function, ast.FunctionDef) or function.name not in builders(module, cls):
+            continue
+        answers = [each.value for each in ast.walk(function) if isinstance(each, ast.Return)]
+        with contextlib.suppress(GiveUp):
+            demand_values(function)
+            yield function.name, bool(answers) and isinstance(answers[-1], ast.Tuple)
 
 
 def codes(target: Path, names: Set[str]) -> Iterator[Code]:

@@ -53,7 +53,7 @@ def uses(module: ModuleType, cls: type, entry: str) -> Iterator[Use]:
     run; but modules of the project that a use imports are imported.
     """
     found: dict[tuple[Any, ...], Use] = {}
-    names = builders(Path(str(module.__file__)), cls.__name__)
+    names = builders(module, cls.__name__)
     for code in codes(Path(str(module.__file__)), names):
         for call, scopes in calls_in(code.tree, names):
             for small in (True, False):
@@ -149,9 +149,10 @@ def _instance_calls(scope: Scope, call: ast.Call, entry: str) -> Iterator[ast.Ca
         if each.value is call or (names and each.lineno > call.lineno and names & loads(each.value)):
             target = each.targets[0]
             names.add(_named(target.elts[0] if isinstance(target, ast.Tuple) else target))
-    for each in sorted((n for n in ast.walk(scope) if isinstance(n, ast.Call)), key=lambda n: (n.lineno, n.col_offset)):
-        if each.lineno >= call.lineno and each is not call and _called(each.func, entry) in names - {""}:
-            yield each
+    calls = (each for each in ast.walk(scope) if isinstance(each, ast.Call))
+    for one in sorted(calls, key=lambda each: (each.lineno, each.col_offset)):
+        if one.lineno >= call.lineno and one is not call and _called(one.func, entry) in names - {""}:
+            yield one
 
 
 def _named(node: ast.expr) -> str:
@@ -251,13 +252,14 @@ class _Names(ast.NodeTransformer):
     def _through_module(self, node: ast.expr) -> ast.expr | None:
         if isinstance(node, ast.Name) and (not isinstance(node.ctx, ast.Load) or node.id in self.local):
             return None
-        value = self.value(node)
+        value: Any = self.value(node)
         if value is self.module:
             return ast.Name("module", ast.Load())
         name = str(getattr(value, "__qualname__", ""))
         if getattr(value, "__module__", None) != self.module.__name__ or follow(self.module, name) is not value:
-            bound = not isinstance(node, ast.Name) or node.id in self.objects or not self.own
-            name = "" if bound or node.id in _USUAL or not hasattr(self.module, node.id) else node.id
+            name = node.id if isinstance(node, ast.Name) else ""
+            name = name if self.own and name not in _USUAL.keys() | self.objects.keys() else ""
+            name = name if hasattr(self.module, name) else ""
         return ast.parse(f"module.{name}", mode="eval").body if name else None
 
 
@@ -282,10 +284,9 @@ class _Renamed(ast.NodeTransformer):
 def _imported(name: str, module: ModuleType) -> ModuleType:
     """The module called `name`: one of the project, or one that the model's imports loaded."""
     top = name.partition(".")[0]
-    own = top == module.__name__.partition(".")[0]
-    if top in _ACTING or not (own or top in sys.modules or importlib.util.find_spec(top)):
-        raise GiveUp(f"it imports {top}")
-    if not own and top not in sys.modules and is_installed(Path(str(importlib.util.find_spec(top).origin))):
+    own = top == module.__name__.partition(".")[0] or top in sys.modules
+    spec = None if own else importlib.util.find_spec(top)
+    if top in _ACTING or not (own or (spec and spec.origin and not is_installed(Path(spec.origin)))):
         raise GiveUp(f"it imports {top}, which the model does not")
     try:
         return importlib.import_module(name)

@@ -120,6 +120,9 @@ def _annotated(
 def _guesses(name: str, kind: str | None, chooser: Chooser, seed: int) -> Iterator[Text]:
     """Shapes that models take, in the order of how well they fit the name and the sizes of the model."""
     sizes, lower = chooser.sizes, name.lower()
+    named = any(pattern.fullmatch(lower) for pattern in (MASK, TOKENS, _SCALAR))
+    for first in () if named else chooser.first:
+        yield shaped_text(name, *first, sizes, seed=seed)
     widths = [each for each in ("inputs", "dim") if sizes.has(each)]
     widths += [each for each in sizes.variables if each not in ("inputs", "dim") and _is_width(each)]
     widths = widths or ["dim"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import inspect
 import re
 import typing
 from dataclasses import dataclass, field
@@ -21,10 +22,11 @@ from scanify.propose.values.annotations import (
     union,
 )
 from scanify.propose.values.arrays import array_text
-from scanify.propose.values.expression import Call, Expression, Text
+from scanify.propose.values.expression import Call, Expression, Text, show
+from scanify.propose.values.known import attributes, is_indexed, known_value
 from scanify.propose.values.names import GiveUp, References
 from scanify.propose.values.roles import role_of
-from scanify.propose.values.signature import Parameter, constructor_parameters
+from scanify.propose.values.signature import Parameter, constructor_parameters, function_parameters
 from scanify.propose.values.sizes import Sizes
 
 _DEPTH = 5
@@ -59,7 +61,10 @@ class Style:
 
 @dataclass
 class Chooser:
-    """Chooses values for constructors. The same name is the same size in all it chooses."""
+    """Chooses values for constructors. The same name is the same size in all it chooses.
+
+    `first` are kinds and shapes that the model's first layer takes, to be tried before others.
+    """
 
     module: ModuleType
     style: Style = field(default_factory=Style)
@@ -67,12 +72,15 @@ class Chooser:
     def __post_init__(self) -> None:
         self.sizes = Sizes(equal=self.style.equal)
         self.references = References(self.module)
+        self.first: tuple[tuple[str, tuple[str, ...]], ...] = ()
         self._keys = 0
 
     def construct(self, cls: type, inside: tuple[type, ...] = ()) -> Call:
         """The call that builds an instance of `cls`: a model, a layer, or a configuration. Raises GiveUp."""
         if len(inside) >= _DEPTH or cls in inside:
             raise GiveUp(f"{cls.__name__} is built from {' from '.join(each.__name__ for each in inside[::-1])}")
+        if inspect.isabstract(cls) or getattr(cls, "__abstractvars__", None):
+            return self._concrete(cls, inside)
         try:
             parameters = constructor_parameters(cls)
         except (TypeError, ValueError) as error:
@@ -84,6 +92,23 @@ class Chooser:
             if value is not None:
                 chosen.append((None if each.positional else each.name, value))
         return Call(callee, tuple(chosen))
+
+    def _concrete(self, cls: type, inside: tuple[type, ...]) -> Call:
+        """The first subclass of an abstract one that can be built."""
+        failed = GiveUp(f"{cls.__name__} is abstract, and no class of it is known")
+        subclasses: list[type] = type.__subclasses__(cls)
+        for each in subclasses:
+            try:
+                return dataclasses.replace(self.construct(each, (*inside, cls)), why=f"a {cls.__name__}")
+            except GiveUp as error:
+                failed = error
+        raise failed
+
+    def call(self, name: str) -> Call:
+        """The call of the function `name` of the module. Raises GiveUp."""
+        asked = [each for each in function_parameters(getattr(self.module, name)) if each.required]
+        owner = type(name, (), {})
+        return Call(f"module.{name}", tuple((each.name, self.value(each, (owner,))) for each in asked))
 
     def instead(self, parameter: Parameter, inside: tuple[type, ...]) -> Expression | None:
         """What replaces a default; None where the default is left alone."""
@@ -123,6 +148,11 @@ class Chooser:
             return value
         if type(None) in union(parameter.annotation):
             return Text("None", "it may be None")
+        text = known_value(self.module, name, _suits(parameter.annotation))
+        if text is not None:
+            return Text(text, "as the module has it for this name")
+        if name == "axis_name":
+            return Text('"batch"', "the axis of vmap")
         untyped = parameter.annotation is None
         kind = "no type that says more" if untyped else f"type {shown(parameter.annotation)} is not known"
         raise GiveUp(f"parameter `{name}` of {inside[-1].__name__} has no default and {kind}")
@@ -158,6 +188,9 @@ class Chooser:
         sequence = sequence_item(kind)
         if sequence is not None:
             return self._sequence(name, sequence, inside)
+        if typing.get_origin(kind) is type:
+            found = [each for each in union(typing.get_args(kind)[0]) if isinstance(each, type)]
+            return Text(self.references.to(found[0]), "the first of its kind") if found else None
         if isinstance(kind, type) and (is_config(kind) or is_layer(kind)):
             return self.construct(kind, inside)
         return self._by_name(name, inside) if kind is None or kind is Any or isinstance(kind, str) else None
@@ -192,7 +225,7 @@ class Chooser:
         self, name: str, sequence: tuple[type, Any, int | None], inside: tuple[type, ...]
     ) -> Expression | None:
         made, item, count = sequence
-        item = plain(item)
+        item = next(iter(union(item)), None)
         if isinstance(item, type) and is_layer(item) and count is None:
             call = self.construct(item, inside)
             depth = self.sizes.parameter("depth")
@@ -200,12 +233,12 @@ class Chooser:
             fresh = tuple((n, Text("k") if _is_key_text(v) else v) for n, v in call.arguments)
             keyed = fresh != call.arguments
             over = f"k in jax.random.split({self.key().text}, {depth})" if keyed else f"_ in range({depth})"
-            from scanify.propose.values.expression import show
-
             text = f"{show(Call(call.callee, fresh), 0)} for {over}"
             return Text(f"[{text}]" if made is list else f"tuple({text})")
         one = self._by_annotation(_singular(name), item, inside)
-        if not isinstance(one, Text):
+        if isinstance(one, Call):
+            one = Text(show(one, 0))
+        if one is None:
             return None
         if count is not None:
             return Text(f"({', '.join([one.text] * count)}{',' if count == 1 else ''})", one.why)
@@ -217,12 +250,21 @@ class Chooser:
     def _by_name(self, name: str, inside: tuple[type, ...]) -> Expression | None:
         """For parameters without a type that can be read: the vocabulary, and the module's own configuration."""
         if re.fullmatch(r"cfg|conf|config|configuration|args|hparams|params|options|hyperparams", name.lower()):
+            read = attributes(self.module, name)
             found = [each for each in vars(self.module).values() if is_config(each) and _is_own(each, self.module)]
-            if len(found) == 1:
+            found = [each for each in found if len(found) == 1 or all(hasattr(each, one) for one in read)]
+            if found:
                 call = self.construct(found[0], inside)
-                return dataclasses.replace(call, why="the one configuration in the file")
-            return None
+                return dataclasses.replace(call, why="the configuration in the file")
+            if not read:
+                return None
+            self.references.imports.add("import types")
+            owner = type(name, (), {})
+            values = tuple((one, self.value(Parameter(one), (*inside, owner))) for one in read)
+            return Call("types.SimpleNamespace", values, why="what the file reads of it")
         text = self.sizes.parameter(name)
+        if text is not None and is_indexed(self.module, name):
+            return Text(f"[{text}] * {self.sizes.parameter('depth')}", "indexed in the file")
         if text is not None:
             return Text(text)
         known = _float(name)
@@ -251,6 +293,17 @@ def _is_own(kind: type, module: ModuleType) -> bool:
 
 def _is_key_text(value: Expression) -> bool:
     return isinstance(value, Text) and re.fullmatch(r"jax\.random\.(key|PRNGKey)\(\d+\)", value.text) is not None
+
+
+def _suits(annotation: Any) -> typing.Callable[[Any], bool]:
+    """Whether a value may be what a parameter takes that no rule has a value for."""
+    options = union(annotation)
+    if any(map(is_callable, options)):
+        return callable
+    kinds = tuple(each for each in options if isinstance(each, type) and each is not type(None))
+    if kinds or not (annotation is None or annotation is Any):
+        return lambda value: isinstance(value, kinds)
+    return lambda value: isinstance(value, str | int | float) or callable(value)
 
 
 def _float(name: str) -> str | None:
