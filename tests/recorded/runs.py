@@ -47,13 +47,20 @@ def forward(net, x):
     for layer in net.layers:
         x = layer(x)
     return x
+
+
+def centred(net, x):
+    for layer in net.layers:
+        x = layer(x)
+        x = x - jax.lax.pmean(x, "batch")
+    return x
 """
 PROGRAM = """
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from model import Block, Net, forward
+from model import Block, Net, centred, forward
 net = Net(4, 3, key=jax.random.key(0))
 x = jnp.ones(4)
 """

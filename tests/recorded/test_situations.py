@@ -93,7 +93,9 @@ def test_a_call_is_recorded(program: str, notes: tuple[str, ...], tmp_path: Path
     ("program", "message"),
     [
         pytest.param(
-            "", "ended, without a call of Net.__call__ (model.py:27), forward (model.py:33)", id="never called"
+            "",
+            "ended, without a call of Net.__call__ (model.py:27), forward (model.py:33), centred (model.py:39)",
+            id="never called",
         ),
         pytest.param("raise SystemExit(3)", "ended with exit code 3, without a call", id="sys.exit"),
         pytest.param("1 / 0", "ZeroDivisionError: division by zero", id="raises"),
@@ -132,11 +134,12 @@ def test_the_run_ends_at_the_call_that_was_still_missing(tmp_path: Path) -> None
     said.write_text(said.read_text() + "before " if said.exists() else "before ")
     net(x)
     said.write_text(said.read_text() + "between ")
+    jax.vmap(lambda x: centred(net, x), axis_name="batch")(jnp.ones((2, 4)))
     forward(net, x)
     said.write_text(said.read_text() + "after ")
     """
     results = run(tmp_path, program)
-    assert [result.variant for result in results] == [(("call", "Net.__call__"),), (("call", "forward"),)]
+    assert [dict(result.variant)["call"] for result in results] == ["Net.__call__", "centred", "forward"]
     assert (tmp_path / "said").read_text().split() == ["before", "between"] * 2
 
 

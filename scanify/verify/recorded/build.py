@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+import equinox as eqx
 import jax
 
 from scanify.verify.cases.case import CaseError
 from scanify.verify.cases.other_keys import moved_in, other_keys
 from scanify.verify.cases.start import Start
 from scanify.verify.children.case_build import told_of
-from scanify.verify.recorded.call import Construction, RecordedCall
+from scanify.verify.recorded.call import Axes, Construction, RecordedCall
 from scanify.verify.recorded.snapshot import Array, Snapshot
 from scanify.verify.values.arrays import is_inexact, is_traced, plain, same_bits, struct
 from scanify.verify.verdict import LoopRun
@@ -51,12 +52,14 @@ class RecordedBuild:
     shardings: Any = None
     pipeline: Any = None
     _made: dict[str, Construction | None] = field(default_factory=dict)
+    _axes: Axes | None = None
 
     def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         self.called = True
         try:
             with self.overlay.active(self.version):
                 given = {name: self._given(name, part) for name, part in self.call.given.items()}
+                self._axes = self.call.axes if self._axes is None and self._lacks_axes(given) else self._axes or ()
             self.returned = model_and_arguments = self._whole(given)
             return model_and_arguments
         except BaseException as error:
@@ -67,8 +70,24 @@ class RecordedBuild:
 
     def _whole(self, given: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         closure = {name: part.restored(_seed(name)) for name, part in self.call.closure.items()}
-        others = {n: part.restored(_seed(n), drawn=self.drawn[n]) for n, part in self.call.others.items()}
-        return self.call.model(given, closure), (), others
+        axes, parts = self._axes or (), self.call.others.items()
+        lead = tuple(size for _, size in axes)
+        others = {n: part.restored(_seed(n), drawn=self.drawn[n], lead=lead) for n, part in parts}
+        mapped = {n: part.where(self.drawn[n]) for n, part in parts}
+        return self.call.model(given, closure, axes, mapped), (), others
+
+    def _lacks_axes(self, given: Mapping[str, Any]) -> bool:
+        """True if the call cannot be traced without the named axes that the run made it under."""
+        if not self.call.axes:
+            return False
+        model, _, others = self._whole(given)
+        try:
+            eqx.filter_eval_shape(lambda model, others: model(**others), model, others)
+        except NameError as error:
+            return any(name in str(error) for name, _ in self.call.axes)
+        except Exception:  # which the comparison reports
+            return False
+        return False
 
     def _given(self, name: str, part: Snapshot) -> Any:
         construction = self.construction(name) if part.traced else None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import CellType, CodeType, FrameType, FunctionType
+from types import CellType, CodeType, FrameType, FunctionType, MappingProxyType
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -14,6 +15,9 @@ import jax
 from scanify.verify.recorded.functions import Function
 from scanify.verify.recorded.snapshot import Snapshot, snapshot
 
+Axes = tuple[tuple[str, int], ...]
+
+_NONE = MappingProxyType[str, Any]({})
 _UNSUPPORTED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -21,16 +25,33 @@ class Call(eqx.Module):  # type: ignore[misc]
     """The model of a recorded call: the arguments of a function that hold modules, and what it closes over.
 
     `code` and `module_globals` are those of the function; each recorded function has a subclass of its own, so that
-    its code is no part of the pytree. Called with the other arguments by name, it calls the function.
+    its code is no part of the pytree. Called with the other arguments by name, it calls the function: under named axes
+    of these sizes, outermost first, if there are `axes`; `mapped` says by name which leaves have them in front.
     """
 
     given: dict[str, Any]
     closure: dict[str, Any]
     code: ClassVar[CodeType]
     module_globals: ClassVar[dict[str, Any]]
+    axes: ClassVar[Axes]
+    mapped: ClassVar[Mapping[str, Any]]
 
     def __call__(self, **others: Any) -> Any:
-        code, given = self.code, self.given | others
+        leaves, treedef = jax.tree.flatten(others)
+        mapped = jax.tree.leaves(dict(self.mapped)) if self.axes else [False] * len(leaves)
+
+        def call(own: Sequence[Any]) -> Any:
+            rest = iter(own)
+            return self._called(
+                treedef.unflatten([next(rest) if m else x for m, x in zip(mapped, leaves, strict=True)])
+            )
+
+        for name, size in reversed(self.axes):
+            call = eqx.filter_vmap(call, in_axes=(0,), out_axes=eqx.if_array(0), axis_name=name, axis_size=size)
+        return call([leaf for m, leaf in zip(mapped, leaves, strict=True) if m])
+
+    def _called(self, others: Mapping[str, Any]) -> Any:
+        code, given = self.code, {**self.given, **others}
         cells = tuple(CellType(self.closure[name]) if name in self.closure else CellType() for name in code.co_freevars)
         function = FunctionType(code, self.module_globals, code.co_name, None, cells)
         positional, by_name, spread, extra = parameters(code)
@@ -54,6 +75,7 @@ class RecordedCall:
 
     `given` are the arguments that hold modules, `others` the other ones, `closure` what the function closes over, all
     by name. `code` and `module_globals` are those of the function, `owners` the classes of the modules among `given`.
+    `axes` are the named axes that it is called under, as `vmap` and `shard_map` give them, with their sizes.
     """
 
     function: Function
@@ -64,6 +86,7 @@ class RecordedCall:
     others: Mapping[str, Snapshot]
     closure: Mapping[str, Snapshot]
     owners: Mapping[str, type]
+    axes: Axes = ()
 
     @property
     def form(self) -> Any:
@@ -74,9 +97,12 @@ class RecordedCall:
     def parts(self) -> tuple[Mapping[str, Snapshot], ...]:
         return self.given, self.closure, self.others
 
-    def model(self, given: Mapping[str, Any], closure: Mapping[str, Any]) -> Call:
+    def model(
+        self, given: Mapping[str, Any], closure: Mapping[str, Any], axes: Axes = (), mapped: Mapping[str, Any] = _NONE
+    ) -> Call:
         """Return the model of the call, of a class of its own."""
         members = {"code": self.code, "module_globals": self.module_globals, "__module__": __name__}
+        members |= {"axes": axes, "mapped": mapped}
         kind: Any = type("Call", (Call,), members)
         found: Call = kind(dict(given), dict(closure))
         return found
@@ -98,7 +124,15 @@ def recorded(function: Function, number: int, frame: FrameType) -> RecordedCall:
         for some in (holding, [name for name in names if name not in holding], closure)
     )
     owners = {name: type(values[name]) for name in holding if isinstance(values[name], eqx.Module)}
-    return RecordedCall(function, number, code, frame.f_globals, given, others, closed, owners)
+    return RecordedCall(function, number, code, frame.f_globals, given, others, closed, owners, _named_axes())
+
+
+def _named_axes() -> Axes:
+    """The named axes around the current call, outermost first."""
+    core = sys.modules[jax.core.Tracer.__module__]
+    environment = getattr(core, "get_axis_env", lambda: None)()
+    sizes = getattr(environment, "axis_sizes", {})
+    return tuple((name, int(size)) for name, size in sizes.items() if isinstance(name, str))
 
 
 def holds_modules(value: Any) -> bool:

@@ -53,14 +53,22 @@ class Snapshot:
         """Return the pytree with an `Array` for each array."""
         return jax.tree.unflatten(self.treedef, self.leaves)
 
-    def restored(self, seed: int = 0, *, drawn: Sequence[bool] = ()) -> Any:
-        """Return the pytree with jax arrays. A tracer's values are drawn from `seed`, and so are those `drawn`."""
+    def restored(self, seed: int = 0, *, drawn: Sequence[bool] = (), lead: tuple[int, ...] = ()) -> Any:
+        """Return the pytree with jax arrays. A tracer's values are drawn from `seed`, and so are those `drawn`.
+
+        These get axes of the sizes `lead` in front.
+        """
         draws = iter(drawn or [False] * len(self.arrays))
         leaves = [
-            _restored(leaf, None if next(draws) else leaf.values, seed + at) if isinstance(leaf, Array) else leaf
+            _restored(leaf, seed + at, lead if next(draws) else None) if isinstance(leaf, Array) else leaf
             for at, leaf in enumerate(self.leaves)
         ]
         return jax.tree.unflatten(self.treedef, leaves)
+
+    def where(self, drawn: Sequence[bool]) -> Any:
+        """Return the pytree with true for each array that is `drawn`, and false for every other leaf."""
+        draws = iter(drawn)
+        return jax.tree.unflatten(self.treedef, [isinstance(leaf, Array) and next(draws) for leaf in self.leaves])
 
 
 def _plain(value: Any) -> Any:
@@ -85,8 +93,10 @@ def _taken(leaf: Any) -> Any:
     return Array(struct(leaf), np.array(data, copy=True))
 
 
-def _restored(array: Array, values: np.ndarray[Any, Any] | None, seed: int) -> Any:
-    aval = array.aval
+def _restored(array: Array, seed: int, lead: tuple[int, ...] | None) -> Any:
+    """An array as it was recorded; drawn from `seed`, with axes `lead` in front, if that is not None."""
+    values = array.values if lead is None else None
+    aval = jax.ShapeDtypeStruct((*(lead or ()), *array.aval.shape), array.aval.dtype, weak_type=array.aval.weak_type)
     if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
         name = str(aval.dtype._impl.name)
         if values is None:
