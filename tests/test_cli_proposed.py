@@ -67,3 +67,59 @@ def test_verifying_nothing_needs_no_case(capsys: pytest.CaptureFixture[str]) -> 
     Path("model.py").write_text("import equinox as eqx\n")
     assert run(["verify", "model.py"]) == Exit.USAGE
     assert "nothing to verify" in capsys.readouterr().err
+
+
+# What the caller passes is called in the loop, which the source alone does not show to be without effects.
+UNSAFE = MODEL.replace("def __call__(self, x):", "def __call__(self, x, act):").replace(
+    "x = layer(x)", "x = act(layer(x))"
+)
+
+
+class TestRewrite:
+    """`rewrite` of one file without a case."""
+
+    @pytest.mark.whole
+    def test_a_proposed_case_proves_an_unsafe_fix(self, capsys: pytest.CaptureFixture[str]) -> None:
+        text = UNSAFE.replace("(self, x, act)", "(self, x, act: Callable = jax.nn.relu)")
+        Path("model.py").write_text(f"from collections.abc import Callable\n\n{text}")
+        code = run(["rewrite", "model.py"])
+        err = capsys.readouterr().err
+        assert code == Exit.OK and "using model_case, proposed for Model" in err and "PROVED" in err, err
+        assert "ArrayStacked" in Path("model.py").read_text()
+
+    @pytest.mark.parametrize(
+        ("files", "command"),
+        [
+            ({}, "scanify case model.py -o cases.py"),
+            (
+                {"train.py": "from model import Model\n\nif __name__ == '__main__':\n    Model(2, 3, load())\n"},
+                'scanify rewrite model.py --run "python train.py"',
+            ),
+            (
+                {"test_model.py": "from model import Model\n\ndef test():\n    Model(2, 3, load())\n"},
+                'scanify rewrite model.py --run "pytest test_model.py"',
+            ),
+        ],
+    )
+    def test_where_none_is_found_the_command_that_proves_is_said(
+        self, files: dict[str, str], command: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        text = UNSAFE.replace("(self, dim, depth, *, key)", "(self, dim, depth, plan: 'Plan', *, key)")
+        for name, content in {"model.py": text, **files}.items():
+            Path(name).write_text(content)
+        assert run(["rewrite", "model.py"]) == Exit.OK
+        err = " ".join(capsys.readouterr().err.split())
+        assert f"help: prove it with `{command}`, or take it unverified with --unsafe" in err, err
+        assert "parameter `plan` of Model has no default and type Plan is not known" in err
+        assert Path("model.py").read_text() == text
+
+    def test_no_code_runs_unattended_or_without_need(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def never(*_: object, **__: object) -> None:
+            raise AssertionError("a case was proposed")
+
+        monkeypatch.setattr("scanify.propose.propose.propose", never)
+        Path("model.py").write_text(UNSAFE)
+        assert run(["rewrite", "model.py", "--no-verify"]) == Exit.OK
+        assert run(["rewrite", "model.py", "--exit-non-zero-on-change"]) == Exit.OK
+        Path("model.py").write_text(MODEL)
+        assert run(["rewrite", "model.py"]) == Exit.OK

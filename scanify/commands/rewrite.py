@@ -46,6 +46,7 @@ from scanify.commands.verifying.changing import (
 )
 from scanify.commands.verifying.options import CaseRun, Running, run_options
 from scanify.commands.verifying.policies import against_loops, measurable
+from scanify.commands.verifying.proposed import commands_that_prove, run_for_held
 from scanify.configuration.config import AUTO
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, files_of
@@ -103,7 +104,8 @@ def command(
     """Rewrite the loops over layers in PATHS as scans over stacked layers.
 
     PATHS are files and folders; `-` rewrites standard input to standard output. Safe fixes are applied; unsafe ones
-    with --unsafe, or when a case has just verified them. A list that other code may need stays (see --accept).
+    with --unsafe, or when a case has just verified them: one that is named, those of the configuration, or for one file
+    one that is proposed (see scanify case). A list that other code may need stays (see --accept).
     Exits with 0 when that is done, whether or not anything changed; with 1 if a file could not be read, if a loop was
     held back that a case runs, or with --check or --diff if anything would change; with 3 if verification failed or no
     policy fits into the memory budget: then nothing is written.
@@ -121,6 +123,10 @@ def command(
     )
     run = run_before_writing(cases, given, running, no_verify)
     policy, given = remat or given.config.remat, replace(given, remat=remat, accepted=accepted)
+    unattended = no_verify or exit_non_zero_on_change or given.stdin is not None
+    if run is None and not (unattended or advise or policy == AUTO):
+        held = _rewritten(given, policy, None).held
+        run = click.get_current_context().with_resource(run_for_held(held, given, running))
     budget = budget_bytes(memory_budget, policy, given.config)
     timed = replace(demand_case(run, "--advise advises"), cache=None) if advise else None
     if policy == AUTO:
@@ -131,7 +137,8 @@ def command(
     _say_unverified(outcome, run, explicit=bool(cases or running.commands))
     if timed is not None and verified is not None and not verified.failed:
         verified = verified.advised(partial(verify_outcome, outcome, given.project, timed, requested=None))
-    code = _finish(outcome, given, verified, showing, tried=run is not None)
+    proofs = commands_that_prove(outcome.held, given) if run is None or run.proposed else {}
+    code = _finish(outcome, given, verified, showing, tried=run is not None, proofs=proofs)
     _keep(given, outcome, policy, code, showing)
     return Exit.FINDINGS if code == Exit.OK and outcome.changes and (showing.only or exit_non_zero_on_change) else code
 
@@ -162,6 +169,7 @@ class _Verified:
 
 
 _FAILED = "verification failed"
+_NOT_SHOWN = "the proposed case does not show the unsafe fixes, which are held back; give one with --case or --run"
 
 
 def _say_unverified(outcome: Outcome, run: CaseRun | None, *, explicit: bool) -> None:
@@ -197,6 +205,10 @@ def _by_name(
     if short and len(short) < len(outcome.applied):
         outcome = replace(_rewritten(given, policy, run, without=frozenset(short)), short=short)
         verified = _verified(outcome, given, policy, run, measure=measure, paced=paced)
+    if run.proposed and not verified.good:
+        safe = _rewritten(given, policy, None)
+        again = [_verified(safe, given, policy, run, measure=measure, paced=paced)] if verifiable(safe) else []
+        return safe, _Verified((verified, *again), (_NOT_SHOWN,), _FAILED if any(map(failed, again)) else "")
     return outcome, _Verified((verified,), failed="" if verified.good else _FAILED)
 
 
@@ -248,7 +260,15 @@ def _rewritten(
     return rewritten()
 
 
-def _finish(outcome: Outcome, given: Given, verified: _Verified | None, showing: Showing, *, tried: bool) -> int:
+def _finish(
+    outcome: Outcome,
+    given: Given,
+    verified: _Verified | None,
+    showing: Showing,
+    *,
+    tried: bool,
+    proofs: dict[Place, str],
+) -> int:
     """Show or write the result, then sum up on standard error; answer the exit code.
 
     `verified` is None where nothing was verified: without cases, or, where there are some (`tried`), without changes.
@@ -258,7 +278,7 @@ def _finish(outcome: Outcome, given: Given, verified: _Verified | None, showing:
     folder = Path.cwd()
     failed = verified.failed if verified is not None else ""
     write = not (showing.only or failed)
-    summary = render(outcome, folder, written=write, verified=tried and not failed)
+    summary = render(outcome, folder, written=write, verified=tried and not failed, proofs=proofs)
     if showing.diff:
         show_diff(outcome.before, outcome.texts)
     if verified is not None and (failed or not showing.quiet):

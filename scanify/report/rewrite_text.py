@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from scanify.analysis.facts import Place
 from scanify.analysis.linen_layers import RenamedLayers
 from scanify.analysis.obligations import ACCEPTABLE
 from scanify.analysis.plan import CallStack, Named, Plan
@@ -31,8 +34,18 @@ if TYPE_CHECKING:
 _NOTEBOOK = "no case can import a notebook; take it unverified with --unsafe"
 
 
-def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = False) -> str:
-    """The summary, with paths relative to `folder`. `written`: whether the files have been changed."""
+def render(
+    outcome: Outcome,
+    folder: Path,
+    *,
+    written: bool,
+    verified: bool = False,
+    proofs: Mapping[Place, str] = MappingProxyType({}),
+) -> str:
+    """The summary, with paths relative to `folder`. `written`: whether the files have been changed.
+
+    `proofs` are the command lines that would prove the loops held back.
+    """
     lines: list[str] = []
     once = Once(folder)
     for plan in outcome.applied:
@@ -43,7 +56,7 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
         why = "the fix is unsafe" if short is None else short.why
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but {why}")
         lines += [f"    unsafe: {each}" for each in (() if short else once.of(plan)[0])]
-        lines.append(f"    help: {_advice(plan, outcome, verified=verified) if short is None else short.help}")
+        lines.append(f"    help: {_advice(plan, outcome, proofs, verified=verified) if short is None else short.help}")
     for plan, files in outcome.beyond:
         others = listed(shown(path, folder) for path in files)
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten together with {others}")
@@ -65,11 +78,13 @@ def _policy(each: NewPolicy, folder: Path, *, written: bool) -> str:
     return f"{place}: the stack {'has' if written else 'would have'} the policy {each.new}, not {each.old or 'True'}"
 
 
-def _advice(plan: Plan, outcome: Outcome, *, verified: bool) -> str:
+def _advice(plan: Plan, outcome: Outcome, proofs: Mapping[Place, str], *, verified: bool) -> str:
     if any(map(is_notebook, files_of(plan))):
         return _NOTEBOOK
     if plan in outcome.beyond_cases or set(plan.obligations) <= set(plan.beyond_cases()):
         return accept(kind for kind in ACCEPTABLE if plan.beyond_cases() != plan.beyond_cases({kind}))
+    if plan.place in proofs:
+        return f"prove it with `{proofs[plan.place]}`, or take it unverified with --unsafe"
     return UNREACHED if verified else DISCHARGE
 
 

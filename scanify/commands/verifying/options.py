@@ -84,7 +84,8 @@ class Running:
 class CaseRun:
     """The cases to run, the limits of each, whether models are built without weights, and where results are kept.
 
-    What is proved is written into the folder `certificates`, and with `execute` run, too.
+    What is proved is written into the folder `certificates`, and with `execute` run, too. `proposed` cases are guesses:
+    what they do not show is no failure.
     """
 
     cases: "tuple[CaseSpec, ...]"
@@ -93,6 +94,7 @@ class CaseRun:
     cache: "Cache | None" = None
     certificates: Path | None = None
     execute: bool = False
+    proposed: bool = False
 
     @property
     def recorded(self) -> bool:

@@ -1,16 +1,19 @@
 """Verifying without a case: one is proposed, said, and used."""
 
-from collections.abc import Iterator
+import importlib.util
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scanify.analysis.facts import Place
 from scanify.analysis.plan import Plan
 from scanify.commands.common import Given
 from scanify.commands.verifying.options import CaseRun, Running
 from scanify.errors import ScanifyError
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
+from scanify.source.notebook.text import is_notebook
 
 if TYPE_CHECKING:
     from scanify.propose.propose import Proposals
@@ -24,9 +27,42 @@ def proposed_run(given: Given, running: Running) -> Iterator[CaseRun]:
 
     Raises ScanifyError where no case could be proposed, with the reasons.
     """
+    plans = [loop for loop in given.project.analyse().loops if isinstance(loop, Plan)]
+    if not given.project.sources:
+        raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
+    proposals = _proposals(given, plans)
+    if not proposals.cases:
+        raise ScanifyError(
+            f"expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]. {_none(proposals)}"
+        )
+    with _run(proposals, running) as run:
+        yield run
+
+
+@contextmanager
+def run_for_held(held: Sequence[Plan], given: Given, running: Running) -> Iterator[CaseRun | None]:
+    """A run on the cases that are proposed for loops held back in the one file that was given; None if there is none.
+
+    The reason is said on standard error: safe fixes need no case. Nothing is tried for several files, for notebooks, or
+    for loops of which no case shows all.
+    """
+    plans = [plan for plan in held if not is_notebook(plan.place.path) and not plan.beyond_cases(given.accepted)]
+    proposals = None
+    if plans and len(given.project.sources) == 1 and importlib.util.find_spec("equinox") is not None:
+        proposals = _proposals(given, plans)
+        if not proposals.cases:
+            tell(f"scanify: {_none(proposals)}", err=True)
+    if proposals is None or not proposals.cases:
+        yield None
+        return
+    with _run(proposals, running) as run:
+        yield run
+
+
+@contextmanager
+def _run(proposals: "Proposals", running: Running) -> Iterator[CaseRun]:
     from scanify.propose.propose import written
 
-    proposals = _proposals(given)
     name = shown(proposals.target, Path.cwd())
     for each in proposals.cases:
         tell(
@@ -35,28 +71,50 @@ def proposed_run(given: Given, running: Running) -> Iterator[CaseRun]:
             err=True,
         )
     with written(proposals) as cases:
-        yield CaseRun(cases, running.limits, running.abstract, execute=running.execute)
+        yield CaseRun(cases, running.limits, running.abstract, execute=running.execute, proposed=True)
 
 
-def _proposals(given: Given) -> "Proposals":
+def _proposals(given: Given, plans: Sequence[Plan]) -> "Proposals":
     from rich.console import Console
 
     from scanify.propose.propose import propose
     from scanify.report.progress import progress
 
-    if not given.project.sources:
-        raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
     source = given.project.sources[0]
-    plans = [loop for loop in given.project.analyse().loops if isinstance(loop, Plan)]
     with progress(Console(stderr=True)) as notify:
-        proposals = propose(source.path, source.text, plans, notify=notify)
-    if not proposals.cases:
-        reasons = [
-            f"{each.cls or source.path.name}: {reason}" for each in proposals.declined for reason in each.reasons
-        ]
-        why = "; ".join(reasons) or "no loop over layers of it would be rewritten"
-        raise ScanifyError(
-            f"expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]. None could be proposed "
-            f"for {shown(source.path, Path.cwd())}: {why}"
+        return propose(source.path, source.text, plans, notify=notify)
+
+
+def _none(proposals: "Proposals") -> str:
+    """Why there is no case."""
+    name = shown(proposals.target, Path.cwd())
+    reasons = [
+        f"{each.cls or proposals.target.name}: {reason}" for each in proposals.declined for reason in each.reasons
+    ]
+    return f"None could be proposed for {name}: {'; '.join(reasons) or 'no loop over layers of it would be rewritten'}"
+
+
+def commands_that_prove(held: Sequence[Plan], given: Given) -> dict[Place, str]:
+    """For each loop the command line that would prove its rewrite: by a test or a script of the project that builds the
+    class with the loop, or else by a case that `scanify case` writes."""
+    from scanify.propose.owners import owners
+    from scanify.propose.uses.texts import script_with
+
+    found = {}
+    for plan in held:
+        if is_notebook(plan.place.path) or plan.beyond_cases(given.accepted):
+            continue
+        name = shown(plan.place.path, Path.cwd())
+        text = given.project.source(plan.place.path).text
+        try:
+            cls = owners(text, [(plan.place.span.line, plan.place.span.end_line)])[0].cls
+        except SyntaxError:  # of a later Python
+            cls = None
+        script = script_with(plan.place.path, cls.rpartition(".")[2]) if cls else None
+        program = (
+            "" if script is None else f"{'pytest' if 'test' in script.name else 'python'} {shown(script, Path.cwd())}"
         )
-    return proposals
+        found[plan.place] = (
+            f'scanify rewrite {name} --run "{program}"' if program else f"scanify case {name} -o cases.py"
+        )
+    return found

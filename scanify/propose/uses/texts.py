@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from scanify.propose.uses.slices import demand_values
+from scanify.propose.uses.slices import calls_in, demand_values
 from scanify.propose.values.known import tree_of
 from scanify.propose.values.names import GiveUp
 from scanify.verify.versions.project import project_directory
@@ -71,6 +71,15 @@ def codes(target: Path, names: Set[str]) -> Iterator[Code]:
             continue
         if any(re.search(rf"\b{name}\b", text) for name in names):
             yield from _page(path, text) if path.suffix == ".md" else _module(path, text, root)
+
+
+def script_with(target: Path, name: str) -> Path | None:
+    """The first test or script of the project, other than `target`, that calls `name`; None without one."""
+    for code in codes(target, {name}):
+        runs = "test" in code.path.name or any("__main__" in ast.unparse(each) for each in code.tree.body)
+        if runs and not code.example and code.path != target and any(calls_in(code.tree, {name})):
+            return code.path
+    return None
 
 
 def _files(root: Path) -> list[Path]:

@@ -22,7 +22,6 @@ from scanify.propose.values.expression import Call, Expression, Text
 from scanify.propose.values.names import GiveUp, follow
 from scanify.propose.values.roles import ROLES
 from scanify.propose.values.sizes import RESERVED
-from scanify.report.sentences import shown
 from scanify.verify.versions.project import is_installed, module_name
 
 _MOST = 24
@@ -82,7 +81,7 @@ class _Reader:
         around = around or (ast.Module([], []),)
         imports, prelude, (built,) = self._written(call, (call,), around, call.lineno, small=small, own=own)
         model, state = self._model(built)
-        where = f"{shown(self.code.path, Path.cwd())}:{self.code.first + call.lineno - 1}"
+        where = f"{os.path.relpath(self.code.path)}:{self.code.first + call.lineno - 1}"
         for instance in _instance_calls(scopes[0], call, self.entry):
             try:
                 body = self._body(instance, around, own=own, small=small)
