@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import equinox as eqx
@@ -18,6 +17,7 @@ import jax.numpy as jnp
 from scanify.propose.draft import Draft, Written
 from scanify.verify.cases.build import build
 from scanify.verify.cases.case import CaseSpec, check_returned
+from scanify.verify.cases.hooks import lines_run
 
 _LARGEST = 100_000_000
 
@@ -33,8 +33,13 @@ class Wanted:
     file: str
     spans: tuple[tuple[int, int], ...]
 
-    def missed(self, lines: set[int]) -> tuple[int, ...]:
+    def watched(self, lines: set[tuple[str, int]]) -> AbstractContextManager[set[tuple[str, int]]]:
+        """Inside, lines of the file that run are added to these."""
+        return lines_run(lambda name: os.path.realpath(name) == self.file, lines)
+
+    def missed(self, ran: set[tuple[str, int]]) -> tuple[int, ...]:
         """The first lines of the bodies that did not run."""
+        lines = {line for _, line in ran}
         return tuple(first for first, last in self.spans if not any(first <= line <= last for line in lines))
 
 
@@ -47,13 +52,13 @@ class Trial:
 
     module: ModuleType
     wanted: Wanted
-    building: set[int] = field(default_factory=set)
+    building: set[tuple[str, int]] = field(default_factory=set)
 
     def model(self, draft: Draft) -> Any:
         """The model without its arrays where it can be built under tracing, with them otherwise."""
         construct = self._function(draft, draft.construct_text(), "construct")
         self.building.clear()
-        with _recording(self.wanted.file, self.building):
+        with self.wanted.watched(self.building):
             try:
                 return eqx.filter_eval_shape(lambda: construct(self.module))
             except jax.errors.JAXTypeError:  # The constructor looks at values.
@@ -76,7 +81,7 @@ class Trial:
         """
         function = self._function(draft, draft.text(), draft.function)
         self.building.clear()
-        with _recording(self.wanted.file, self.building):
+        with self.wanted.watched(self.building):
             built = build(lambda: check_returned(function(self.module, **given), spec), abstract=abstract)
         if sum(math.prod(each.shape) for each in built.arrays) > _LARGEST:
             raise Unsuitable(f"its arrays have more than {_LARGEST:,} elements")
@@ -90,36 +95,12 @@ class Trial:
         return function
 
     def _traced(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
-        lines = set(self.building)
-        with _recording(self.wanted.file, lines):
+        with self.wanted.watched(set(self.building)) as ran:
             out = eqx.filter_eval_shape(lambda model, args, kwargs: model(*args, **kwargs), model, args, kwargs)
         leaves = [each for each in jax.tree.leaves(out) if hasattr(each, "dtype")]
         if not any(jnp.issubdtype(each.dtype, jnp.inexact) for each in leaves):
             raise Unsuitable("the call answers no array of floats, which has no gradient to compare")
-        missed = self.wanted.missed(lines)
+        missed = self.wanted.missed(ran)
         if missed and len(missed) == len(self.wanted.spans):
             raise Unsuitable("the call does not run the loop")
         return missed
-
-
-@contextmanager
-def _recording(file: str, lines: set[int]) -> Iterator[None]:
-    """Add every line of `file` that runs. As `scanify.verify.cases.reached` does, for one file."""
-    known: dict[str, bool] = {}
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        name = frame.f_code.co_filename
-        if name not in known:
-            known[name] = os.path.realpath(name) == file
-        if not known[name]:
-            return None
-        if event == "line":
-            lines.add(frame.f_lineno)
-        return trace
-
-    earlier = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield
-    finally:
-        sys.settrace(earlier)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scanify.verify.cases import iterations
+from scanify.verify.cases import hooks
 from scanify.verify.cases.case import CaseSpec
 from scanify.verify.cases.iterations import Iterations, loops_taken_out
 from scanify.verify.profile.source_loops import loops_of
@@ -106,7 +106,7 @@ def module(file: str) -> types.ModuleType:
 
 
 def ran(form: str, depth: int, monkeypatch: pytest.MonkeyPatch, way: str) -> int | None:
-    monkeypatch.setattr(iterations, "_MONITORS", way == "monitored")
+    monkeypatch.setattr(hooks, "_MONITORS", way == "monitored")
     watched = [loop for loop in loops_of(SOURCE) if loop.scope == f"Model.{form}" and "range(" not in loop.head]
     watched = watched or [loop for loop in loops_of(SOURCE) if loop.scope == f"Model.{form}"]
     count, model = Iterations({"/layers.py": watched}), module("/layers.py").Model(depth)

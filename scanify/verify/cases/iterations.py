@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
+from scanify.verify.cases.hooks import free_tool, monitored, traced
 from scanify.verify.cases.seen_layers import seen_layers
 from scanify.verify.profile.source_loops import Loop, loops_of
 from scanify.verify.request import Request
@@ -96,7 +97,7 @@ class Iterations:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Count what this thread runs inside."""
-        tool = next((tool for tool in (4, 3) if sys.monitoring.get_tool(tool) is None), None) if _MONITORS else None
+        tool = free_tool((4, 3))
         with self._tracing() if tool is None else self._monitoring(tool):
             yield
 
@@ -114,19 +115,13 @@ class Iterations:
                 monitoring.set_local_events(tool, code, events.INSTRUCTION)
             return None
 
-        monitoring.use_tool_id(tool, "scanify")
-        monitoring.register_callback(tool, events.PY_START, start)
-        monitoring.register_callback(tool, events.INSTRUCTION, lambda code, at: self._at(sys._getframe(1), at))
-        monitoring.set_events(tool, events.PY_START)
-        try:
-            yield
-        finally:
-            monitoring.set_events(tool, 0)
-            for code in codes:
-                monitoring.set_local_events(tool, code, 0)
-            for event in (events.PY_START, events.INSTRUCTION):
-                monitoring.register_callback(tool, event, None)
-            monitoring.free_tool_id(tool)
+        callbacks = {events.PY_START: start, events.INSTRUCTION: lambda code, at: self._at(sys._getframe(1), at)}
+        with monitored(tool, callbacks, events.PY_START):
+            try:
+                yield
+            finally:
+                for code in codes:
+                    monitoring.set_local_events(tool, code, 0)
 
     @contextmanager
     def _tracing(self) -> Iterator[None]:
@@ -142,12 +137,8 @@ class Iterations:
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
             return local
 
-        earlier = sys.gettrace()
-        sys.settrace(trace)
-        try:
+        with traced(trace):
             yield
-        finally:
-            sys.settrace(earlier)
 
     def _entered(self, code: CodeType, frame: FrameType) -> _Marks | None:
         """A frame of this code begins; None if it runs no loop that is counted."""
@@ -179,7 +170,6 @@ class Iterations:
         self.most[loop] = max(self.most.get(loop, 0), self._running[key])
 
 
-_MONITORS = hasattr(sys, "monitoring")
 _PASSED_OVER = dis.opmap.get("CACHE", -1), dis.EXTENDED_ARG
 _NEXT = dis.opmap["FOR_ITER"]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 
 from scanify.verify.cases.build import Case, build
+from scanify.verify.cases.hooks import lines_run
 from scanify.verify.verdict import CaseResult
 
 Files = Callable[[str], str | None]
@@ -21,25 +19,7 @@ def reached_case(name: str, before: Case, after: Case, *, abstract: bool, files:
 
     A comparer of `scanify.verify.run.verify`, which it compares nothing for.
     """
-    lines: set[tuple[str, int]] = set()
-    with _recording(lines, files):
+    with lines_run(lambda name: files(name) is not None, set()) as lines:
         built = build(before, abstract=abstract)
         eqx.filter_eval_shape(lambda model, args, kwargs: model(*args, **kwargs), *built.tree)
     return CaseResult(name, reached=tuple(sorted(lines)))
-
-
-@contextmanager
-def _recording(lines: set[tuple[str, int]], files: Files) -> Iterator[None]:
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        if files(frame.f_code.co_filename) is None:
-            return None
-        if event == "line":
-            lines.add((frame.f_code.co_filename, frame.f_lineno))
-        return trace
-
-    earlier = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield
-    finally:
-        sys.settrace(earlier)

@@ -37,7 +37,7 @@ Load = Callable[[str], Callable[[int], Any]]
 
 
 class Alone:
-    """The witness of a comparison: both processes, each asked in its turn.
+    """The `Witness` of a comparison: both processes, each asked in its turn.
 
     Making one forks, so it must be made before the user's code runs.
     """
@@ -87,7 +87,7 @@ class Alone:
             self._answer(name)
 
     def matched(self, found: Correspondence, avals: Sequence[Any]) -> None:
-        """How the leaves of each version come from those that both share; those of the original are its own mostly."""
+        # The leaves of the original are its own mostly.
         shared = [_spelled(aval) for aval in avals]
         for name, recipes in zip(NAMES, (found.before, found.recipes), strict=True):
             if recipes is not None:
@@ -100,7 +100,6 @@ class Alone:
         self._ask(version, _WHAT[job.kind], digest, request)
 
     def difference(self) -> str | None:
-        """What is otherwise where a version is alone, in words; None where nothing is."""
         for name in NAMES:
             for at in range(len(self._asked[name])):
                 odd = self._compared(name, at)

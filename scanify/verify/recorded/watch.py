@@ -13,13 +13,13 @@ from typing import Any
 
 import equinox as eqx
 
+from scanify.verify.cases.hooks import free_tool, monitored, traced
 from scanify.verify.recorded.call import Construction, RecordedCall, constructed, recorded
 from scanify.verify.recorded.functions import Function, function_of
 
 MOST = 3  # calls of one function that are recorded
 _CONSTRUCTIONS = 16  # constructions of one class that are kept
 _CONSTRUCTOR: CodeType = type(eqx.Module).__call__.__code__
-_MONITORS = hasattr(sys, "monitoring")
 
 
 class Ended(SystemExit):
@@ -51,7 +51,7 @@ class Watcher:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch what any thread runs inside."""
-        tool = next((tool for tool in (4, 3, 5) if sys.monitoring.get_tool(tool) is None), None) if _MONITORS else None
+        tool = free_tool((4, 3, 5))
         with self._tracing() if tool is None else self._monitoring(tool):
             yield
 
@@ -84,18 +84,8 @@ class Watcher:
                 end()
             return monitoring.DISABLE
 
-        monitoring.use_tool_id(tool, "scanify")
-        monitoring.register_callback(tool, events.PY_START, start)
-        monitoring.register_callback(tool, events.LINE, line)
-        monitoring.set_events(tool, events.PY_START)
-        try:
+        with monitored(tool, {events.PY_START: start, events.LINE: line}, events.PY_START):
             yield
-        finally:
-            monitoring.set_events(tool, 0)
-            for event in (events.PY_START, events.LINE):
-                monitoring.register_callback(tool, event, None)
-            monitoring.free_tool_id(tool)
-            monitoring.restart_events()
 
     @contextmanager
     def _tracing(self) -> Iterator[None]:
@@ -113,14 +103,8 @@ class Watcher:
                 raise Ended
             return local if self.is_users(frame.f_code.co_filename) else None
 
-        earlier = sys.gettrace()
-        threading.settrace(trace)
-        sys.settrace(trace)
-        try:
+        with traced(trace, threads=True):
             yield
-        finally:
-            sys.settrace(earlier)
-            threading.settrace(earlier)
 
     def _end(self, code: CodeType) -> None:
         """Raise in the user's code; whoever has swallowed the exception there meets it again at the next line."""
