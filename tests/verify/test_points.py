@@ -155,6 +155,44 @@ def test_a_point_at_which_the_original_alone_raises_fails():
     assert outcome.agree and not outcome.ran
 
 
+def _raises_above(limit: float, scale: float = 1.0):
+    return lambda w, x: eqx.error_if(jnp.tanh(w * x), jnp.any(jnp.abs(w * x) * scale > limit), "large")
+
+
+def _nan_above(limit: float):
+    return lambda w, x: jnp.where(jnp.sum(x * x) > limit, jnp.nan, jnp.tanh(w * x))
+
+
+def _infinite_sum(w, x):
+    return jnp.sum(jnp.exp(w * x))
+
+
+EDGES = [
+    (_raises_above(50.0), _raises_above(60.0)),
+    (_raises_above(60.0), _raises_above(50.0)),
+    (_nan_above(1e3), _nan_above(1.5e3)),
+    (_nan_above(1e4), lambda w, x: jnp.where(jnp.max(x * x) > 1e4, jnp.nan, jnp.tanh(w * x))),
+    (lambda w, x: jnp.log(20 - w * x), lambda w, x: jnp.log(jnp.where(w * x > 18.0, -1.0, 20 - w * x))),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), EDGES)
+def test_where_the_original_begins_to_raise_the_other_must_begin(one, other):
+    outcome = compare_outputs(comparison(one, other))
+    assert not outcome.agree and "where the original begins to raise or to give NaN" in outcome.text
+
+
+@pytest.mark.parametrize("rounded", [1 + 1e-15, 1 - 1e-15])
+def test_rounding_does_not_move_where_a_version_begins_to_raise(rounded):
+    for one, other in (
+        (_raises_above(50.0), _raises_above(50.0, rounded)),
+        (_nan_above(1e3), _nan_above(1e3 * rounded)),
+    ):
+        outcome = compare_outputs(comparison(one, other))
+        assert outcome.agree, outcome.text
+    assert compare_outputs(comparison(_infinite_sum, lambda w, x: jnp.sum(jnp.exp(x * w))[None][0])).agree
+
+
 def test_rounding_that_is_magnified_is_no_difference():
     def chaotic(w, x, one=1.0):
         for _ in range(3):

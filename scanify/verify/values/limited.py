@@ -94,3 +94,13 @@ def may_not_end(jaxpr: Any) -> bool:
         equation.primitive.name == "while" or any(map(may_not_end, jaxprs_in_params(equation.params)))
         for equation in jaxpr.eqns
     )
+
+
+def left_out(points: Sequence[str], seconds: float) -> str:
+    """Name the points that are left out because no version ended there within so many seconds."""
+    if not points:
+        return ""
+    return (
+        f"; with {' and with '.join(points)} neither version ended within {seconds:g} s, so nothing is shown there (if "
+        "they are only slow, give the case a smaller model)"
+    )

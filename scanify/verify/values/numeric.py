@@ -21,8 +21,9 @@ from scanify.verify.programs.trace import Policy, Version, trace, under
 from scanify.verify.values import checks
 from scanify.verify.values.arrays import is_inexact, struct
 from scanify.verify.values.checks import Check
+from scanify.verify.values.edge import at_edge
 from scanify.verify.values.figures import EQUAL, Distance, distance
-from scanify.verify.values.limited import SECONDS, TIMES, allowing
+from scanify.verify.values.limited import SECONDS, TIMES, allowing, left_out
 from scanify.verify.values.points import Point, far, near, shaken
 from scanify.verify.values.tolerances import (
     EXACT,
@@ -147,6 +148,9 @@ def _elsewhere(runner: _Runner, point: Point, limit: float) -> Outcome:
         if found.wrong:
             return Outcome(False, f"with {other.about}: {found.wrong}")
         unended += [other.about] if found.unended else []
+        edge = "" if found.unended else at_edge(runner, point, other, found)
+        if edge:
+            return Outcome(False, edge)
         if found.unsupported:
             continue
         noise = runner.rounding(other, found, limit)
@@ -156,17 +160,7 @@ def _elsewhere(runner: _Runner, point: Point, limit: float) -> Outcome:
         if odd or not (loose or found.apart.relative <= bound):
             return Outcome(False, f"with {other.about}: float64, tolerance {bound:.2g}: {found.apart}")
         told += [] if loose or not tells(found.before) else [other.about]
-    return Outcome(True, (f"; with {' and with '.join(told)}, too" if told else "") + _left_out(unended))
-
-
-def _left_out(points: Sequence[str]) -> str:
-    """The points that were left out since no version ended there."""
-    if not points:
-        return ""
-    return (
-        f"; with {' and with '.join(points)} neither version ended within {SECONDS:g} s, so nothing is shown there (if "
-        "they are only slow, give the case a smaller model)"
-    )
+    return Outcome(True, (f"; with {' and with '.join(told)}, too" if told else "") + left_out(unended, SECONDS))
 
 
 def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | None, why: str) -> Outcome:
@@ -224,7 +218,7 @@ def _discrete(runner: _Runner, here: _Pair, text: str) -> Outcome:
         if found.wrong or not found.apart.bitwise:
             return Outcome(False, f"with {other.about}: {found.wrong or found.apart}")
         unended += [other.about] if found.unended else []
-    told += _left_out(unended)
+    told += left_out(unended, SECONDS)
     if not varies:
         return Outcome(True, f"{told}, which is the same whatever the values are, so that nothing is shown", ran=False)
     return Outcome(True, told)

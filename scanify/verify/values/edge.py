@@ -1,0 +1,71 @@
+"""Where between two points a program begins to raise, or to give NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.verify.values.arrays import is_inexact
+from scanify.verify.values.points import Point, not_finite, shaken
+
+# How many times the way is halved.
+STEPS = 8
+# A relative change of the leaves that overflows of differently compiled programs are not apart.
+NEAR = 0.005
+
+
+def at_edge(runner: Any, point: Point, other: Point, found: Any) -> str:
+    """How two versions differ beside the place between two points where the original begins to raise, or to give more
+    NaN and infinities; "" if they do not, or it does not begin to.
+
+    `runner` runs both versions at a point, and `found` is what it gave at `other`, which differs in floats alone.
+    Points right beside the place say nothing, as rounding moves it.
+    """
+    others = [not is_inexact(a) for a, b in zip(point.leaves, other.leaves, strict=True) if a is not b]
+    if any(others) or not (found.unsupported or not_finite(found.before)):
+        return ""
+    usual = not_finite(runner.both(point).before)
+    if not found.unsupported and not_finite(found.before) <= usual:
+        return ""
+
+    def is_odd(leaves: Sequence[Any]) -> bool:
+        values, raised = runner.original(leaves)
+        return bool(raised) or not_finite(values) > usual
+
+    def search() -> list[Sequence[Any]]:
+        with runner.width():
+            points = _beside(is_odd, runner.given(point.leaves), runner.given(other.leaves))
+            return [leaves for leaves, odd in points if is_odd(shaken(leaves, NEAR)) == odd]
+
+    for number, leaves in enumerate(runner.case.once((*runner.key(other), "edge"), search)):
+        # What the original gives is kept by this text.
+        about = f"on the way to {other.about}, at point {number} where the original begins to raise or to give NaN"
+        both = runner.both(Point(leaves, about))
+        if both.wrong or (both.ran and not np.isfinite(both.apart.relative)):
+            return f"{about}: {both.wrong or both.apart}"
+    return ""
+
+
+def _beside(
+    is_odd: Callable[[Sequence[Any]], bool], low: Sequence[Any], high: Sequence[Any]
+) -> list[tuple[Sequence[Any], bool]]:
+    """The last points of halving the way to where `is_odd` begins to be true, two on either side, and what it is."""
+    sides = {False: [low], True: [high]}
+    for _ in range(STEPS):
+        middle = list(map(_halfway, sides[False][-1], sides[True][-1]))
+        sides[is_odd(middle)].append(middle)
+    return [(leaves, odd) for odd, side in sides.items() for leaves in side[1:][-2:]]
+
+
+def _halfway(a: Any, b: Any) -> Any:
+    """The geometric mean of numbers of one sign, and the mean of others; `a` if the arrays are no floats."""
+    if a is b or not is_inexact(a):
+        return a
+    x, y = np.asarray(a), np.asarray(b)
+    with np.errstate(all="ignore"):
+        alike = (np.sign(x) == np.sign(y)) & (x != 0)
+        found = np.where(alike, np.sign(x) * np.sqrt(np.abs(x)) * np.sqrt(np.abs(y)), (x + y) / 2)
+    return jnp.asarray(found.astype(x.dtype))
