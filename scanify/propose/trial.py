@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from scanify.propose.draft import Draft, Written
 from scanify.verify.cases.build import build
 from scanify.verify.cases.case import CaseSpec, check_returned
-from scanify.verify.cases.hooks import lines_run
+from scanify.verify.profile.hooks import lines_run
 
 _LARGEST = 100_000_000
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-from scanify.verify.cases.hooks import free_tool, monitored, traced
 from scanify.verify.cases.seen_layers import seen_layers
+from scanify.verify.profile.hooks import free_tool, monitored, traced
 from scanify.verify.profile.source_loops import Loop, loops_of
 from scanify.verify.request import Request
 from scanify.verify.verdict import LoopRun, SeenLayers

@@ -8,7 +8,7 @@ from typing import Any
 import equinox as eqx
 
 from scanify.verify.cases.build import Case, build
-from scanify.verify.cases.hooks import lines_run
+from scanify.verify.profile.hooks import lines_run
 from scanify.verify.verdict import CaseResult
 
 Files = Callable[[str], str | None]

@@ -13,7 +13,7 @@ from typing import Any
 
 import equinox as eqx
 
-from scanify.verify.cases.hooks import free_tool, monitored, traced
+from scanify.verify.profile.hooks import free_tool, monitored, traced
 from scanify.verify.recorded.call import Construction, RecordedCall, constructed, recorded
 from scanify.verify.recorded.functions import Function, function_of
 
