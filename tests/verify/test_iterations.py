@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scanify.verify.cases import hooks
 from scanify.verify.cases.case import CaseSpec
 from scanify.verify.cases.iterations import Iterations, loops_taken_out
+from scanify.verify.profile import hooks
 from scanify.verify.profile.source_loops import loops_of
 from scanify.verify.request import Change, Request
 
