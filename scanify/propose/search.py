@@ -56,14 +56,18 @@ class Search:
     tried: set[str] = field(default_factory=set)
     learned: list[int] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
+    until: float = 0.0
 
     def _late(self) -> bool:
-        return time.monotonic() - self.started > self.ask.seconds
+        return time.monotonic() > self.until
 
     def answer(self) -> Answer:
         """The first case that works, of the class asked for first."""
         trial = Trial(self.module, Wanted(os.path.realpath(self.ask.target), self.ask.spans))
-        for cls, entry in self._entries():
+        entries = list(self._entries())
+        for i, (cls, entry) in enumerate(entries):
+            left = self.started + self.ask.seconds - time.monotonic()
+            self.until = time.monotonic() + (left if i + 1 == len(entries) else left / 2)
             found = self._of_class(cls, entry, trial)
             if found is not None:
                 return Answer(found)
@@ -180,7 +184,7 @@ class Search:
                     missed = trial.whole(draft, _spec(self.ask, draft), abstract=False)
                 except BaseException as error:
                     said = self._said(error)
-                    self.learned += [int(each) for each in re.findall(r"\b\d{1,4}\b", said.partition(": ")[2])]
+                    self.learned += [int(each) for each in re.findall(r"\b\d{1,4}\b", str(error))]
                     mapped = replace(draft, axis=axis[1]) if (axis := _UNBOUND.search(said)) else draft
                     if mapped is draft or not self._works(mapped, trial, failed):
                         failed.setdefault(_label(arguments), said)
@@ -264,8 +268,9 @@ def first_shapes(made: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def vectors(widths: Iterable[int]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """For each width a vector, and a sequence of such."""
-    return tuple(("float", (*before, str(width))) for width in widths for before in ((), ("length",)))
+    """For each width a vector, a sequence of such, and as many vectors as wide as the model."""
+    forms = [form for width in map(str, widths) for form in ((width,), ("length", width), (width, "dim"))]
+    return tuple(("float", form) for form in forms)
 
 
 def _methods(cls: type, methods: tuple[str, ...]) -> list[str]:

@@ -63,6 +63,9 @@ def model(parameters: str, layer: str = "Block(dim, key=k)", before: str = "pass
             id="a configuration by what is read of it",
         ),
         pytest.param(
+            model("first_k", before="self.layers = [i < first_k for i in range(depth)]"), "first_k=1,", id="a number"
+        ),
+        pytest.param(
             model("widths", before="dim = widths[0] + 0 * sum(w for w in widths)"),
             "] * depth,",
             id="a list by what indexes it",
@@ -111,6 +114,11 @@ def test_an_error_says_the_width() -> None:
         "for layer", "assert x.size == 37, 'expected 37 numbers'\n        x = x[0] * jnp.ones(64)\n        for layer"
     )
     assert "37" in case_text(model("width: int", call=call))
+
+
+def test_an_error_says_how_many_members_an_ensemble_has() -> None:
+    call = "\n    def __call__(self, xs):\n        return jax.vmap(lambda k, x: k * x)(jnp.arange(9.0), xs)\n"
+    assert "(9," in case_text(model("width: int", call=call))
 
 
 def test_one_reason_is_given() -> None:

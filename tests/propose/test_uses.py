@@ -110,6 +110,28 @@ def test_without_a_call_in_the_project_there_is_no_case(tmp_path: Path) -> None:
         ),
         pytest.param(
             {
+                "test_stack": """
+                import jax
+                import equinox as eqx
+                from proposed_model import Stack
+
+                class Twice(eqx.Module):
+                    inner: eqx.Module
+
+                    def __call__(self, x, scale):
+                        return self.inner(self.inner(x, scale), scale)
+
+                def test_it():
+                    model = Twice(Stack({"dim": 8, "depth": 3}, key=jax.random.key(1)))
+                    for by in (2.0, 3.0):
+                        model(jax.numpy.ones(8), dict(by=by))
+                """
+            },
+            "by = next(iter((2.0, 3.0)))",
+            id="inside of another module, in a loop",
+        ),
+        pytest.param(
+            {
                 "README": """
                 # Stack
 

@@ -141,7 +141,8 @@ def _bound(statements: Sequence[ast.stmt]) -> set[str]:
 
 def loads(node: ast.AST) -> set[str]:
     """The free names of a statement or an expression; those of a function without its parameters and its own names."""
-    found = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    found = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+    found |= {name for each in ast.walk(node) if isinstance(each, ast.AugAssign) for name in _bases(each.target)}
     own = bound_inside(node)
     if isinstance(node, ast.stmt):
         own -= binds(node)

@@ -141,11 +141,11 @@ class _Reader:
 
 
 def _instance_calls(scope: Scope, call: ast.Call, entry: str) -> Iterator[ast.Call]:
-    """The calls, after `call` in the same scope, of the name that its value is assigned to, or of one made of it."""
+    """The calls, after `call` in the same scope, of a name that a value with it is assigned to, or one made of it."""
     assigned = sorted((each for each in ast.walk(scope) if isinstance(each, ast.Assign)), key=lambda each: each.lineno)
     names: set[str] = set()
     for each in assigned:
-        if each.value is call or (names and each.lineno > call.lineno and names & loads(each.value)):
+        if call in ast.walk(each.value) or (names and each.lineno > call.lineno and names & loads(each.value)):
             target = each.targets[0]
             names.add(_named(target.elts[0] if isinstance(target, ast.Tuple) else target))
     calls = (each for each in ast.walk(scope) if isinstance(each, ast.Call))

@@ -23,7 +23,7 @@ from scanify.propose.values.annotations import (
 )
 from scanify.propose.values.arrays import array_text
 from scanify.propose.values.expression import Call, Expression, Text, show
-from scanify.propose.values.known import attributes, is_indexed, known_value
+from scanify.propose.values.known import attributes, is_count, is_indexed, known_value
 from scanify.propose.values.names import GiveUp, References
 from scanify.propose.values.roles import role_of
 from scanify.propose.values.signature import Parameter, constructor_parameters, function_parameters
@@ -270,7 +270,9 @@ class Chooser:
         known = _float(name)
         if known is not None:
             return Text(known)
-        return Text(str(name.startswith("use_"))) if re.fullmatch(_FLAGS, name) else None
+        if re.fullmatch(_FLAGS, name):
+            return Text(str(name.startswith("use_")))
+        return Text("1", "a guess: the file compares it") if is_count(self.module, name) else None
 
 
 def is_layer(kind: Any) -> bool:

@@ -43,6 +43,18 @@ def is_indexed(module: ModuleType, name: str) -> bool:
     return name in {each.id for each in (*indexed, *iterated) if isinstance(each, ast.Name)}
 
 
+def is_count(module: ModuleType, name: str) -> bool:
+    """True if the module says `range(name)`, or which of `name` and something else is less."""
+    less = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], less):
+            if name in map(_last, (node.left, *node.comparators)):
+                return True
+        elif isinstance(node, ast.Call) and _last(node.func) == "range" and name in map(_last, node.args):
+            return True
+    return False
+
+
 @cache
 def tree_of(module: ModuleType) -> ast.Module:
     """The syntax of the module's text; an empty one where there is no text."""
