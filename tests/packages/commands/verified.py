@@ -47,7 +47,7 @@ def _result(package: Package, target: Target, line: int, report: dict[str, Any])
     for case in report["cases"]:
         for loop in case["loops"]:
             if loop["file"].endswith(target.file) and loop["line"] == line:
-                whys += [loop["why"]] if loop["why"] else []
+                whys += [loop["why"]] if loop.get("why") else []
                 reaching += [case] if loop["iterations"] else []
     verdicts = [verdict for case in reaching for verdict in _verdicts(case)]
     bad = [verdict for verdict in verdicts if verdict["status"] != "PROVED"]
