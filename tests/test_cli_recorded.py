@@ -90,9 +90,9 @@ def test_a_check_says_which_loops_a_run_shows(folder, capsys):
     assert (folder / "model.py").read_text() == MODEL
 
 
-def test_a_call_with_layers_is_recorded_in_place_of_earlier_calls_without(folder, capsys):
+def test_a_call_with_more_layers_is_recorded_in_place_of_earlier_calls(folder, capsys):
     calls = (
-        "for depth in (0, 0, 3, 2):\n    Model(4, depth, key=jax.random.key(0))(jnp.ones(4))\n    print('depth', depth)"
+        "for depth in (0, 1, 3, 2):\n    Model(4, depth, key=jax.random.key(0))(jnp.ones(4))\n    print('depth', depth)"
     )
     model = MODEL.replace("        for block in self.head:  # one\n            x = block(x)\n", "").replace(
         "key=keys[0]", "key=key"

@@ -50,12 +50,15 @@ def function_of_loop(path: str, loop: Loop) -> Function | None:
     return Function(path, loop.scope) if watched else None
 
 
-def bodies_of(wanted: Mapping[Function, Sequence[Loop]]) -> dict[Function, Set[int]]:
-    """Return the first lines of the bodies of each function's loops; no function with other loops than statements."""
+def lines_of(wanted: Mapping[Function, Sequence[Loop]]) -> dict[Function, tuple[Set[int], Set[int]]]:
+    """Return the lines of the heads of each function's loops, and the first lines of their bodies.
+
+    Left out are functions with other loops than statements, and with bodies on the line of the head.
+    """
     return {
-        function: {loop.start[0] for loop in loops}
+        function: ({loop.turn[0] for loop in loops}, {loop.start[0] for loop in loops})
         for function, loops in wanted.items()
-        if all(loop.head.startswith(("for ", "while ")) and loop.start[0] > loop.line for loop in loops)
+        if all(loop.head.startswith("for ") and loop.start[0] > loop.turn[0] for loop in loops)
     }
 
 

@@ -14,7 +14,7 @@ from scanify.verify.profile.source_loops import Loop
 from scanify.verify.recorded.build import RecordedBuild
 from scanify.verify.recorded.call import RecordedCall
 from scanify.verify.recorded.execution import Ending, execute
-from scanify.verify.recorded.functions import Function, bodies_of, functions_with, same_outside
+from scanify.verify.recorded.functions import Function, functions_with, lines_of, same_outside
 from scanify.verify.recorded.same import unlike
 from scanify.verify.recorded.watch import Watcher
 from scanify.verify.verdict import LoopRun
@@ -64,8 +64,8 @@ class RecordedProcess(CaseProcess):
             yield variant, first, second
 
     def run_original(self, wanted: Mapping[Function, Sequence[Loop]]) -> Run:
-        """Run the command as the source is, up to the first call of each function that runs a loop of it."""
-        watcher = Watcher(frozenset(wanted), self._is_users, bodies=bodies_of(wanted))
+        """Run the command as the source is, up to a call of each function that runs its loops often enough."""
+        watcher = Watcher(frozenset(wanted), self._is_users, lines=lines_of(wanted))
         return self._ran("run original", self.overlay.original, watcher)
 
     def _ran_rewritten(

@@ -18,6 +18,7 @@ from scanify.verify.recorded.call import Construction, RecordedCall, constructed
 from scanify.verify.recorded.functions import Function, function_of
 
 MOST = 3  # calls of one function that are recorded
+LEAST = 3  # iterations that are waited for: a scan over fewer saves nothing
 _CONSTRUCTIONS = 16  # constructions of one class that are kept
 _CONSTRUCTOR: CodeType = type(eqx.Module).__call__.__code__
 
@@ -31,19 +32,22 @@ class Watcher:
     """Records the first calls of each kind of the wanted `functions`, and the constructions of the user's modules.
 
     `is_users` is true of the `co_filename` of the user's code. If `numbers` are given, exactly the calls with these
-    numbers, counted from 0 for each function, are recorded: those that another version's run recorded. `bodies` are the
-    first lines of the bodies of a function's loops; calls before the first that runs one of them show nothing.
+    numbers, counted from 0 for each function, are recorded: those that another version's run recorded. `lines` are the
+    lines of the heads of a function's loops and the first ones of their bodies; a call is recorded for each, if there
+    is one, that runs `LEAST` iterations, and earlier calls give way to it.
     """
 
     functions: Set[Function]
     is_users: Callable[[str], bool]
     numbers: Mapping[Function, Sequence[int]] | None = None
-    bodies: Mapping[Function, Set[int]] = field(default_factory=dict)
+    lines: Mapping[Function, tuple[Set[int], Set[int]]] = field(default_factory=dict)
     calls: list[RecordedCall] = field(default_factory=list)
     constructions: dict[type, list[Construction]] = field(default_factory=dict)
     entered: dict[Function, int] = field(default_factory=dict)
     unreadable: dict[Function, str] = field(default_factory=dict)
-    iterated: set[Function] = field(default_factory=set)
+    _iterations: dict[Function, int] = field(default_factory=dict)
+    _most: dict[Function, int] = field(default_factory=dict)
+    _at_head: set[Function] = field(default_factory=set)
     _ended: bool = False
     _process: int = field(default_factory=os.getpid)
     _busy: threading.local = field(default_factory=threading.local)
@@ -68,7 +72,7 @@ class Watcher:
                 return monitoring.DISABLE
             if self._enter(sys._getframe(1)):
                 end()
-            elif self._idle(function_of(code)):
+            elif self._waits(function_of(code)):
                 monitoring.set_local_events(tool, code, events.LINE)
             return None
 
@@ -82,6 +86,8 @@ class Watcher:
                 self._end(code)
             elif self._iterate(code, number):
                 end()
+            elif any(number in some for some in self.lines[function_of(code)]):
+                return None
             return monitoring.DISABLE
 
         with monitored(tool, {events.PY_START: start, events.LINE: line}, events.PY_START):
@@ -140,39 +146,50 @@ class Watcher:
     def _record(self, function: Function, frame: FrameType) -> None:
         number = self.entered.get(function, 0)
         self.entered[function] = number + 1
+        self._iterations[function] = 0
         mine = [call for call in self.calls if call.function == function]
         if self.numbers is not None:
             if number not in self.numbers[function]:
                 return
-        elif len(mine) >= MOST:
-            if not self._idle(function):
-                return
-            self.calls.remove(mine[0])
+        elif len(mine) >= MOST and not self._waits(function):
+            return
         try:
             call = recorded(function, number, frame)
         except Exception as error:  # the user's pytrees may raise anything
             self.unreadable.setdefault(function, f"{type(error).__name__}: {error}")
             return
         if self.numbers is not None or all(call.form != other.form for other in mine):
-            self.calls.append(call)
+            self.calls = [other for other in self.calls if other not in mine[MOST - 1 :]] + [call]
 
-    def _idle(self, function: Function) -> bool:
-        """True if no call of a function has run the body of one of its loops yet."""
-        return function in self.bodies and function not in self.iterated
+    def _waits(self, function: Function) -> bool:
+        """True if no call of a function has run enough iterations of its loops yet."""
+        return function in self.lines and self._most.get(function, 0) < LEAST
 
     def _iterate(self, code: CodeType, line: int) -> bool:
-        """Note that a line of a function runs. True if nothing is left to be recorded."""
+        """Count an iteration at the first line of a body that follows a head. True if nothing is left to record."""
         function = function_of(code)
-        if not self._idle(function) or line not in self.bodies[function]:
+        if not self._waits(function):
             return False
-        self.iterated.add(function)
-        last = self.entered[function] - 1
-        if any((call.function, call.number) == (function, last) for call in self.calls):
-            self.calls = [call for call in self.calls if call.function != function or call.number == last]
+        heads, bodies = self.lines[function]
+        if line in heads:
+            self._at_head.add(function)
+        elif line in bodies and function in self._at_head:
+            self._at_head.remove(function)
+            self._iterations[function] += 1
+            return self._counted(function)
+        return False
+
+    def _counted(self, function: Function) -> bool:
+        """Drop the calls that show fewer iterations than the current one. True if nothing is left to record."""
+        count, last = self._iterations[function], self.entered[function] - 1
+        if count > self._most.get(function, 0):
+            self._most[function] = count
+            if any((call.function, call.number) == (function, last) for call in self.calls):
+                self.calls = [call for call in self.calls if call.function != function or call.number == last]
         self._ended = self._complete()
         return self._ended
 
     def _complete(self) -> bool:
         if self.numbers is None:
-            return all(each in self.entered and not self._idle(each) for each in self.functions)
+            return all(each in self.entered and not self._waits(each) for each in self.functions)
         return all(self.entered.get(each, 0) > max(numbers) for each, numbers in self.numbers.items())
