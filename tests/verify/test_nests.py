@@ -1,13 +1,16 @@
 """Batching rules: compared for all that they are told, in maps of maps, and together with gradients."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import pytest
 from jax.custom_batching import custom_vmap
 
+from scanify.nn import ArrayStacked, BlockSeq
 from scanify.verify.compare import batched
 from scanify.verify.verdict import Status
 from tests.verify.functions import Function, compared, verdicts
@@ -182,3 +185,21 @@ def test_a_rule_that_calls_itself_is_compared_so_deep_and_not_proved() -> None:
 def test_without_a_batching_rule_one_map_is_compared() -> None:
     result = compared(lambda p, x: p * x, lambda p, x: p * x, W, X)
     assert result.batched is not None and (result.batched.status, result.batched.reason) == (Status.PROVED, "")
+
+
+class _Layer(eqx.Module):
+    w: Any
+
+    def __call__(self, x: Any) -> Any:
+        return in_second(product(never))(x) * self.w
+
+
+@pytest.mark.parametrize("kind", [ArrayStacked.of, BlockSeq.of, list])
+def test_the_same_code_is_found_in_models_with_stacks(kind: Any) -> None:
+    layers = kind([_Layer(W * i) for i in range(2)])
+
+    def call(p: Any, x: Any) -> Any:
+        return functools.reduce(lambda x, layer: layer(x), p, x) if isinstance(p, list) else p.fold(x)
+
+    result = compared(call, call, layers, X)
+    assert result.batched is not None and result.batched.status is Status.PROVED

@@ -21,7 +21,7 @@ from scanify.jaxpr.reading.user_rules import foreign, has_batching_rules, has_de
 from scanify.verify.compare.directions import grouped
 from scanify.verify.compare.judge import Once, Subject, judge
 from scanify.verify.compare.weakest import weakest
-from scanify.verify.leaves.correspond import Slot
+from scanify.verify.leaves.correspond import Recipe
 from scanify.verify.objects.same import difference
 from scanify.verify.programs.jvp import derivatives
 from scanify.verify.programs.pair import Pair
@@ -200,11 +200,10 @@ class _Nests:
 
 def _is_same_code(both: Pair) -> bool:
     """True if both hold the same objects and the same code, so that all that is derived of them is the same."""
-    slots = [Slot(index, aval) for index, aval in enumerate(both.avals)]
     versions = both.before, both.after
-    if any(recipe.lead or recipe.axes for each in versions for recipe in each.recipes):
+    if any(recipe != Recipe((at,)) for each in versions for at, recipe in enumerate(each.recipes)):
         return False
-    before, after = (each.tree([slots[recipe.sources[0]] for recipe in each.recipes]) for each in versions)
+    before, after = (each.tree(both.avals) for each in versions)
     return difference(before, after) is None
 
 
