@@ -40,7 +40,7 @@ class Draft:
     with an `eqx.nn.State`, by `eqx.nn.make_with_state` or, with `pair`, from the call itself. `prelude` are statements
     before all others. With the name of an `axis`, the call is mapped over examples. `declared` are the sizes that the
     constructor needed; all other widths are `width`, where that is a number, because the model's own arrays are that
-    wide. `notes` end up in the docstring, `sweep` after the function.
+    wide, and `length` is that of sequences. `notes` end up in the docstring, `sweep` after the function.
     """
 
     function: str
@@ -52,6 +52,7 @@ class Draft:
     imports: frozenset[str] = frozenset()
     declared: frozenset[str] = frozenset()
     width: int | None = None
+    length: int | None = None
     prelude: tuple[str, ...] = ()
     pair: bool = False
     axis: str = ""
@@ -77,14 +78,16 @@ class Draft:
         return found
 
     def _measured(self, size: Size) -> Size:
+        if size.variable == "length" and self.length is not None and "length" not in self.declared:
+            return replace(size, value=self.length, why="as long as an error says")
         if self.width is None or size.variable in self.declared or size.variable in _NO_WIDTHS:
             return size
         return replace(size, value=self.width, why="as wide as an array of the model")
 
     @property
     def widened(self) -> bool:
-        """Whether `width` is the value of any size of the text."""
-        return self.width is not None and any(self._measured(each) is not each for each in self.variables.values())
+        """True if `width` or `length` is the value of any size of the text."""
+        return any(self._measured(each) is not each for each in self.variables.values())
 
     def text(self) -> str:
         """The function, with its sweep."""

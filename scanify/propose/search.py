@@ -110,18 +110,27 @@ class Search:
                 continue
             try:
                 made = trial.model(base)
+                if not base.state and any(map(is_state, parameters)) and has_state(made):
+                    base = replace(base, state=True)
+                    made = trial.model(base)
             except BaseException as error:
                 failed.setdefault("", f"could not build {cls.__name__}: {self._said(error)}; write a case")
                 continue
-            chooser.first, self.learned = first_shapes(made), []
-            for drafted in (*(replace(base, width=width) for width in (None, *widths(made))), base):
-                if drafted is base:  # Once more, with the widths that errors named.
-                    chooser.first = vectors([*dict.fromkeys(self.learned)][:_LEARNED])
+            chooser.first, chooser.state, self.learned = first_shapes(made), base.state, []
+            for drafted in self._drafts(base, chooser, made):
                 found = self._with_arguments(drafted, made, candidates(parameters, chooser), trial, failed)
                 if found is not None:
                     return self._finished(found, cls, style, trial)
         self.reasons += self._summed_up(cls, entry, failed)
         return None
+
+    def _drafts(self, base: Draft, chooser: Chooser, made: Any) -> Iterator[Draft]:
+        """The draft with widths that its arrays have, and then with numbers that errors have named."""
+        yield from (replace(base, width=width) for width in (None, *widths(made)))
+        learned = [*dict.fromkeys(self.learned)][:_LEARNED]
+        yield from (replace(base, length=number) for number in learned)
+        chooser.first = vectors(learned)
+        yield base
 
     def _bases(
         self, cls: type, entry: str, parameters: tuple[Parameter, ...], failed: dict[str, str]
@@ -141,16 +150,19 @@ class Search:
                 yield Draft(name, model, entry, sizes, (), state, imports, declared), chooser, style
             if style is not STYLES[0]:
                 continue
+            pairs = dict(presets(self.module, cls.__name__))
             for use in uses(self.module, cls, entry):
                 chooser, note = Chooser(self.module, style), f"Built as in {use.where}."
                 if use.body:
                     yield Written(name, use.body, note.replace("Built", "Built and called")), chooser, style
-                base = Draft(name, use.model, entry, chooser.sizes, state=state or use.state, prelude=use.prelude)
+                pair = pairs.get(use.model.callee.removeprefix("module."), False)
+                stateful = state or use.state or pair
+                base = Draft(name, use.model, entry, chooser.sizes, state=stateful, pair=pair, prelude=use.prelude)
                 yield replace(base, notes=(note,)), chooser, style
-            for preset, pair in presets(self.module, cls.__name__):
+            for preset, pair in pairs.items():
                 chooser = Chooser(self.module, style)
                 with suppress(GiveUp):
-                    base = Draft(name, chooser.call(preset), entry, chooser.sizes, state=state, pair=pair)
+                    base = Draft(name, chooser.call(preset), entry, chooser.sizes, state=state or pair, pair=pair)
                     imports = frozenset(chooser.references.imports)
                     yield replace(base, imports=imports, notes=(f"Built by {preset}.",)), chooser, style
 
@@ -171,7 +183,7 @@ class Search:
         try:
             for arguments in tried:
                 draft = replace(base, arguments=arguments)
-                if draft.width is not None and not draft.widened:
+                if (draft.width or draft.length) and not draft.widened:
                     continue
                 text = draft.text()
                 if text in self.tried:  # Another style that changes nothing here.
@@ -265,6 +277,16 @@ def first_shapes(made: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
         sizes = ("size", "2 * size", "4 * size")
         return tuple(("float", (str(first.in_channels), *((size,) * first.num_spatial_dims))) for size in sizes)
     return () if first is None else (("int", ("length",)),)
+
+
+def has_state(made: Any) -> bool:
+    """True if the model has a place in an `eqx.nn.State`."""
+    import equinox as eqx
+
+    def is_index(each: Any) -> bool:
+        return isinstance(each, eqx.nn.StateIndex)
+
+    return any(map(is_index, jax.tree.leaves(made, is_leaf=is_index)))
 
 
 def vectors(widths: Iterable[int]) -> tuple[tuple[str, tuple[str, ...]], ...]:

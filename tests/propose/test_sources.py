@@ -118,7 +118,7 @@ def test_an_error_says_the_width() -> None:
 
 def test_an_error_says_how_many_members_an_ensemble_has() -> None:
     call = "\n    def __call__(self, xs):\n        return jax.vmap(lambda k, x: k * x)(jnp.arange(9.0), xs)\n"
-    assert "(9," in case_text(model("width: int", call=call))
+    assert "length=9," in case_text(model("width: int", call=call))
 
 
 def test_one_reason_is_given() -> None:
@@ -134,3 +134,25 @@ def test_the_layers_of_a_sequential_run_where_they_are_written() -> None:
     source = source.replace("[Block(dim, key=k)", "eqx.nn.Sequential([Block(dim, key=k)").replace("depth)]", "depth)])")
     answer = answer_for(source, spans=(line_of(source, "eqx.nn.Sequential("),))
     assert answer.case is not None
+
+
+def test_a_state_that_the_call_may_do_without_is_given_where_the_model_has_one() -> None:
+    source = NORM.replace("x, state):", "x, state: eqx.nn.State | None = None):\n        assert state is not None")
+    assert "return eqx.filter_vmap(model, axis_name" in case_text(source) and "(x, state)" in case_text(source)
+
+
+def test_a_function_that_answers_the_model_and_its_state() -> None:
+    source = NORM.replace("dim: int, axis_name: str, *, key: PRNGKeyArray", "plan, axis_name").replace(
+        "(dim, axis", "(plan['dim'], axis"
+    )
+    source += "\n\ndef tiny():\n    return eqx.nn.make_with_state(Model)({'dim': 8}, 'batch')\n"
+    source = source.replace("return eqx.nn.make", "model, state = eqx.nn.make") + "    return model, state\n"
+    assert "model, state = module.tiny()" in case_text(source)
+
+
+def test_an_error_says_the_length() -> None:
+    call = LOOP.replace("x):", "tokens):").replace(
+        "for layer", "x = (jnp.zeros((37, 64)) + tokens[:, None])[0]\n        for layer"
+    )
+    text = case_text(model("width: int", call=call))
+    assert "length=37,  # as long as an error says" in text

@@ -55,7 +55,7 @@ def _for_parameter(parameter: Parameter, chooser: Chooser, seed: int) -> list[Ar
     by_keyword = parameter.keyword or not (parameter.required or parameter.positional)
     blank = Argument(name, by_keyword, Text(name))
     if is_state(parameter):
-        return [replace(blank, value=Text("state"), state=True)] if parameter.required else []
+        return [replace(blank, value=Text("state"), state=True)] if parameter.required or chooser.state else []
     if is_key(annotation, name):
         optional = parameter.default is None or type(None) in union(annotation)
         given: list[Argument | None] = [replace(blank, value=Text("key"), key="optional" if optional else "needed")]

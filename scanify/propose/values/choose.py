@@ -63,7 +63,8 @@ class Style:
 class Chooser:
     """Chooses values for constructors. The same name is the same size in all it chooses.
 
-    `first` are kinds and shapes that the model's first layer takes, to be tried before others.
+    `state` says whether calls may be given a state. `first` are kinds and shapes that the model's first layer takes, to
+    be tried before others.
     """
 
     module: ModuleType
@@ -72,6 +73,7 @@ class Chooser:
     def __post_init__(self) -> None:
         self.sizes = Sizes(equal=self.style.equal)
         self.references = References(self.module)
+        self.state = False
         self.first: tuple[tuple[str, tuple[str, ...]], ...] = ()
         self._keys = 0
 
