@@ -70,6 +70,7 @@ bench: $(VENV)/bench ## what is timed: the command's start, stacks of layers aga
 	$(BIN)/python -m tests.benchmarks.runtime $(ARGS)
 	$(BIN)/python -m tests.benchmarks.stack_costs
 	$(BIN)/python -m tests.benchmarks.constructor
+	$(BIN)/python -m tests.benchmarks.recorded
 	$(BIN)/python -m tests.benchmarks.unequal
 	$(BIN)/python -m tests.benchmarks.verification
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from scanify.verify.recorded import watch
 from tests.recorded.runs import run
 
 
@@ -119,6 +120,15 @@ def test_a_call_is_recorded(program: str, notes: tuple[str, ...], tmp_path: Path
 def test_what_cannot_be_recorded_is_said(program: str, message: str, tmp_path: Path) -> None:
     (result,) = run(tmp_path, program)
     assert message in str(result.error)
+
+
+@pytest.mark.parametrize("program", ["eqx.filter_jit(net)(x)", "try:\n    net(x)\nexcept BaseException:\n    net(x)"])
+def test_a_call_is_recorded_without_sys_monitoring(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_MONITORS", False)
+    (result,) = run(tmp_path, program)
+    assert (result.error, result.notes) == (None, ONE)
 
 
 def test_random_numbers_without_a_seed_are_drawn_again_alike(tmp_path: Path) -> None:

@@ -95,19 +95,32 @@ class Watcher:
 
     @contextmanager
     def _tracing(self) -> Iterator[None]:
+        passed: dict[int, CodeType] = {}  # code that is not watched, kept so that its id stays its own
+
         def local(frame: FrameType, event: str, argument: object) -> Any:
             if self._ended:
                 self._end(frame.f_code)
             elif event == "line" and self._iterate(frame.f_code, frame.f_lineno):
-                raise Ended
+                end(frame)
             return local
 
         def trace(frame: FrameType, event: str, argument: object) -> Any:
+            code = frame.f_code
+            if id(code) in passed and not self._ended:
+                return None
             if self._ended:
-                self._end(frame.f_code)
-            elif self._wanted(frame.f_code) and self._enter(frame):
-                raise Ended
-            return local if self.is_users(frame.f_code.co_filename) else None
+                self._end(code)
+            if not self._wanted(code):
+                passed[id(code)] = code
+                return None
+            if self._enter(frame):
+                end(frame)
+            return local if self._idle(function_of(code)) else None
+
+        def end(frame: FrameType | None) -> None:
+            while frame is not None:
+                frame.f_trace, frame = local, frame.f_back
+            raise Ended
 
         with traced(trace, threads=True):
             yield
