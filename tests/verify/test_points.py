@@ -193,6 +193,15 @@ def test_rounding_does_not_move_where_a_version_begins_to_raise(rounded):
     assert compare_outputs(comparison(_infinite_sum, lambda w, x: jnp.sum(jnp.exp(x * w))[None][0])).agree
 
 
+def test_a_nan_that_rounding_makes_is_no_difference():
+    def root(w, x, one=1.0):
+        far = w * 0 + x * one + 1e9  # whose variance is rounding alone
+        return jnp.sqrt(jnp.mean(far * far) - jnp.mean(far) ** 2)
+
+    outcome = compare_outputs(comparison(root, lambda w, x: root(w, x, 1 + 1e-15)))
+    assert "where the original begins" not in outcome.text
+
+
 def test_rounding_that_is_magnified_is_no_difference():
     def chaotic(w, x, one=1.0):
         for _ in range(3):

@@ -17,12 +17,13 @@ STEPS = 8
 NEAR = 0.005
 
 
-def at_edge(runner: Any, point: Point, other: Point, found: Any) -> str:
+def at_edge(runner: Any, point: Point, other: Point, found: Any, limit: float) -> str:
     """How two versions differ beside the place between two points where the original begins to raise, or to give more
     NaN and infinities; "" if they do not, or it does not begin to.
 
     `runner` runs both versions at a point, and `found` is what it gave at `other`, which differs in floats alone.
-    Points right beside the place say nothing, as rounding moves it.
+    Points right beside the place say nothing, as rounding moves it, and neither does NaN that rounding to the tolerance
+    `limit` makes.
     """
     others = [not is_inexact(a) for a, b in zip(point.leaves, other.leaves, strict=True) if a is not b]
     if any(others) or not (found.unsupported or not_finite(found.before)):
@@ -43,8 +44,10 @@ def at_edge(runner: Any, point: Point, other: Point, found: Any) -> str:
     for number, leaves in enumerate(runner.case.once((*runner.key(other), "edge"), search)):
         # What the original gives is kept by this text.
         about = f"on the way to {other.about}, at point {number} where the original begins to raise or to give NaN"
-        both = runner.both(Point(leaves, about))
-        if both.wrong or (both.ran and not np.isfinite(both.apart.relative)):
+        beside = Point(leaves, about)
+        both = runner.both(beside)
+        odd = both.ran and np.isinf(both.apart.relative) and not np.isinf(runner.rounding(beside, both, limit))
+        if both.wrong or odd:
             return f"{about}: {both.wrong or both.apart}"
     return ""
 

@@ -148,7 +148,7 @@ def _elsewhere(runner: _Runner, point: Point, limit: float) -> Outcome:
         if found.wrong:
             return Outcome(False, f"with {other.about}: {found.wrong}")
         unended += [other.about] if found.unended else []
-        edge = "" if found.unended else at_edge(runner, point, other, found)
+        edge = "" if found.unended else at_edge(runner, point, other, found, limit)
         if edge:
             return Outcome(False, edge)
         if found.unsupported:
