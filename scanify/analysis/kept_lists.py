@@ -56,7 +56,7 @@ def _in_call(loop: Plan | Refusal, other: Plan | None, kept: Mapping[object, str
         said = [places] if places else []
         said += [each for each in loop.elsewhere if not places or not each.startswith(places)]
         why = f"{why}: {'; '.join(said)}; `--accept elsewhere` builds it stacked all the same"
-        if not all(each.rule in ALIKE for each in loop.readers):
+        if not all(each.reads in ALIKE for each in loop.readers):
             rule = "SCN102" if other.rule == "SCN101" else other.rule
             other = replace(other, holds=Holds.BLOCK_SEQ, equal_layers=False, rule=rule)
     return replace(other, stack=CallStack(why), readers=loop.readers)

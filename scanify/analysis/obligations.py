@@ -5,9 +5,24 @@ from dataclasses import dataclass
 
 from scanify.analysis.facts import Place
 
-ALIKE = frozenset({"SCN310", "SCN311", "SCN312", "SCN314", "SCN319"})
-"""The rules of code that treats equal layers alike: by the rank, the norm, the shape, a key or the bytes of leaves. All
-other code that sees the layers may make them unlike."""
+ALIKE = frozenset(
+    {
+        "the rank of each leaf",
+        "rank and size of each leaf",
+        "the shape of each leaf",
+        "the length of each leaf",
+        "each leaf as a matrix",
+        "a part of each leaf",
+        "a norm of each leaf",
+        "a mean of each leaf",
+        "a total of each leaf",
+        "a total over some axes of each leaf",
+        "a random key for each leaf",
+        "random numbers for each leaf",
+        "the bytes of a saved tree",
+    }
+)
+"""What code reads that leaves equal layers equal in structure. All other code that sees them may make them unlike."""
 
 _SHOWN = 3
 

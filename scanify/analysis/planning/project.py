@@ -27,7 +27,6 @@ from scanify.analysis.planning.callers import called_by, callers, holds_unknown
 from scanify.analysis.planning.decide import Choices, decide
 from scanify.analysis.planning.scout import is_foreign, may_walk_modules, scout
 from scanify.analysis.planning.together import Decided, in_line, left_behind, not_of_stacks
-from scanify.analysis.planning.walked_sequentials import as_lists
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
 from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.run.explore import Code, Explorer, model_list
@@ -92,7 +91,7 @@ def _heeded(index: Index, decided: Decided) -> tuple[Decided, list[Plan | Refusa
 
 
 def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
-    found = list(not_of_stacks(as_lists(decided)))
+    found = list(not_of_stacks(decided))
     found.sort(key=_position)
     return in_line(index, found)
 

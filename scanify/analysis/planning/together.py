@@ -75,7 +75,12 @@ def in_line(index: Index, found: Sequence[Plan | Refusal]) -> list[Plan | Refusa
 
 
 def not_of_stacks(decided: Decided) -> Iterator[Plan | Refusal]:
-    """A list whose elements are each a `Sequential` that becomes a stack stays: no loop is over what it was."""
+    """A list whose elements are each a `Sequential` that becomes a stack stays: no loop is over what it was.
+
+    A `Sequential` that a loop walks stays, too: the loop would take its stack apart.
+    """
+    walked = {node for fact, _ in decided if fact.loop.form is not Form.SEQUENTIAL for node in fact.layers.sequentials}
+    decided = [(fact, each) for fact, each in decided if fact.loop.node not in walked]
     stacked = {fact.loop.node for fact, each in decided if fact.loop.form is Form.SEQUENTIAL and isinstance(each, Plan)}
     for fact, each in decided:
         inside = any(layer.node in stacked for layer in fact.layers.classes)

@@ -9,7 +9,6 @@ from scanify.analysis.values.calls.methods import changed
 from scanify.analysis.values.calls.module_attributes import answered
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Class, Function, Library, Listed, Mapped, Unknown, Value, options
-from scanify.analysis.values.objects.protocols import asked
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
@@ -37,45 +36,14 @@ def _evaluate_head(run: Interpreter, env: Env, node: ast.FunctionDef | ast.Async
         evaluate(run, env, part)
 
 
-def _execute_body(run: Interpreter, env: Env, node: ast.ClassDef) -> None:
-    """Run what a class statement in a function runs: its bases, decorators and body, but for the methods."""
-    from scanify.analysis.values.code.flow import Flow
-    from scanify.analysis.values.code.statements import execute
-
-    for part in (*node.bases, *(each.value for each in node.keywords), *node.decorator_list):
-        evaluate(run, env, part)
-    inner = env.inner(env.function or node, env.call)
-    for statement in node.body:
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            _evaluate_head(run, inner, statement)
-        elif not isinstance(statement, ast.ClassDef):
-            execute(run, inner, [statement], Flow())
-    asked(run, env, node, inner.names.values(), ("__set_name__",))
-
-
 def class_statement(run: Interpreter, env: Env, node: ast.ClassDef, flow: object) -> bool:
     definition = Definition(env.module, node.name, node)
     if env.function is not None:
         run.inner_classes.setdefault(node, (definition, env))
-        _execute_body(run, env, node)
-        _note_made(run, env, definition)
+        run.effect(Act.UNKNOWN, f"class {node.name}", node, env)  # its body, decorators and metaclass are not run
     # One that a function makes is another class each time.
     env.bind(node.name, Class(definition, run.ambient(node.name) if env.function is not None else ()))
     return False
-
-
-def _note_made(run: Interpreter, env: Env, definition: Definition) -> None:
-    """Run what a class statement runs: `__init_subclass__` of a class above; decorators and metaclasses are noted."""
-    from scanify.analysis.values.calls.attributes import class_env
-    from scanify.analysis.values.calls.calls import call_function
-
-    for above in run.classes.lineage(definition)[1:]:
-        if (told := run.classes.methods(above).get("__init_subclass__")) is not None:
-            function = Function(told, class_env(run, above), Class(definition))
-            call_function(run, env, definition.node, function, [], {})
-            break
-    if (oddity := run.classes.oddity(definition)) is not None:
-        run.effect(Act.UNKNOWN, oddity, definition.node, env)
 
 
 def delete_statement(run: Interpreter, env: Env, node: ast.Delete, flow: object) -> bool:
