@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -34,6 +34,7 @@ from scanify.source.read import decode, encode, read
 from scanify.source.root import normal, project_root
 
 if TYPE_CHECKING:
+    from scanify.analysis.index import Index
     from scanify.analysis.index.parse import Problem
 
 Stack = Literal["init", "call"]
@@ -155,12 +156,17 @@ class Project:
             if not any(isinstance(loop, Plan) for loop in loops):
                 return tuple(loops)
             from scanify.analysis.in_cells import in_cells
-            from scanify.analysis.index import Index
             from scanify.analysis.watchers import with_watchers
 
-            loops = with_watchers(loops, Index(self.root, [*sources, *others()], read_current, trees))
+            loops = with_watchers(loops, index())
             books = any(isinstance(loop, Plan) and any(map(is_notebook, files_of(loop))) for loop in loops)
             return in_cells(loops, lambda path: current(self.source(path)).text) if books else tuple(loops)
+
+        @cache
+        def index() -> "Index":
+            from scanify.analysis.index import Index
+
+            return Index(self.root, [*sources, *others()], read_current, trees)
 
         sources = [current(source) for source in self.sources]
         trees: dict[Path, ast.Module | Problem] = {}  # which are parsed once for all that is asked

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from scanify.analysis.obligations import ALIKE, readers_in_words
-from scanify.analysis.plan import CallStack, Holds, InitStack, Plan, Refusal
+from scanify.analysis.obligations import readers_in_words
+from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
 
 _STAYS = "the list stays and is stacked in each call, which copies its parameters, as"
 _NEEDED = f"{_STAYS} other code may need it"
@@ -56,9 +56,6 @@ def _in_call(loop: Plan | Refusal, other: Plan | None, kept: Mapping[object, str
         said = [places] if places else []
         said += [each for each in loop.elsewhere if not places or not each.startswith(places)]
         why = f"{why}: {'; '.join(said)}; `--accept elsewhere` builds it stacked all the same"
-        if not all(each.reads in ALIKE for each in loop.readers):
-            rule = "SCN102" if other.rule == "SCN101" else other.rule
-            other = replace(other, holds=Holds.BLOCK_SEQ, equal_layers=False, rule=rule)
     return replace(other, stack=CallStack(why), readers=loop.readers)
 
 

@@ -152,7 +152,7 @@ def test_a_rewrite_leaves_the_list_and_names_the_place(
     assert run(["rewrite", "."]) == 0
     err = capsys.readouterr().err
     assert "the list is stacked inside the call" in err and "train.py:3 reads a norm of each leaf (SCN311); `" in err
-    assert "ArrayStacked.of(self.layers).fold(x)" in (tmp_path / "model.py").read_text()
+    assert "BlockSeq.of(self.layers).fold(x)" in (tmp_path / "model.py").read_text()
     (tmp_path / "model.py").write_text(MODEL)
     assert run(["rewrite", ".", "--stack", "init"]) == 0
     assert "unsafe: train.py:3 reads a norm of each leaf" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import TypeGuard
 
 from scanify.analysis.facts import Place, Span
@@ -55,6 +56,7 @@ _WORDS -= frozenset("map all structure reduce".split())
 _WORDS_OF_TREES = frozenset("tree_map tree_leaves tree_flatten tree_reduce tree_util tree optax".split())
 
 
+@lru_cache(maxsize=2)
 def watchers(index: Index) -> tuple[Watcher, ...]:
     """The watchers of a project, in order of their places."""
     found: list[Watcher] = []

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from scanify.analysis.index import Index
-from scanify.analysis.obligations import Reader, readers_in_words
-from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal
+from scanify.analysis.obligations import ALIKE, Reader, readers_in_words
+from scanify.analysis.plan import Called, CallStack, Framework, Holds, InitStack, Named, Plan, Refusal
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.follow.calls import SHOWN
 from scanify.analysis.watchers.follow.find import given_models
@@ -23,6 +23,8 @@ _FIELD = re.compile(r"[^\W\d][\w.]*\.([^\W\d]\w*)")
 def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan | Refusal, ...]:
     """The decisions, with what the project reads of leaves as an obligation of the plans that change the leaves.
 
+    Layers in a list that stays may be unlike if it does more than to read them.
+
     Where a list is kept for the sake of code that reads its leaves, the rule for what it reads is said with it.
     """
     if not any(isinstance(one, Plan) for one in loops):
@@ -37,7 +39,8 @@ def _may_be_watched(one: Plan | Refusal) -> bool:
     """Whether code that looks at leaves matters to a decision: it changes them, or keeps a list for a use of it."""
     if isinstance(one, Refusal):
         return False
-    return isinstance(one.stack, InitStack) or (one.stack.at is not None and not one.stack.rule)
+    kept = isinstance(one.stack, CallStack) and one.stack.at is not None and not one.stack.rule
+    return kept or isinstance(one.stack, InitStack) or one.holds is Holds.ARRAY_STACKED
 
 
 def _of_shared_lists(loops: Sequence[Plan | Refusal], programs: tuple[str, ...]) -> tuple[Plan | Refusal, ...]:
@@ -73,11 +76,13 @@ def _obliged(one: Plan, sharing: Iterable[Plan], programs: tuple[str, ...]) -> P
 
 def _given(loops: Sequence[Plan | Refusal], index: Index, found: Sequence[Watcher]) -> list[Watcher]:
     """The calls that are given the models of plans that change them, if nothing else makes these plans unsafe."""
-    plans = [one for one in loops if isinstance(one, Plan) and isinstance(one.stack, InitStack)]
+    plans = [one for one in loops if isinstance(one, Plan)]
+    plans = [one for one in plans if isinstance(one.stack, InitStack) or one.holds is Holds.ARRAY_STACKED]
     plans = [one for one in plans if not _seen(one, found)]
     if not plans:
         return []
-    places = [place for one in plans for place in (one.place, *(site.place for site in one.stack.sites))]  # type: ignore[union-attr]
+    sites = (site for one in plans if isinstance(one.stack, InitStack) for site in one.stack.sites)
+    places = [*(one.place for one in plans), *(site.place for site in sites)]
     return given_models(index, places, {(_NAME.findall(one.container) or [""])[-1] for one in plans})
 
 
@@ -130,9 +135,12 @@ def checkpoints(plan: Plan) -> str:
 
 
 def _watched(one: Plan | Refusal, found: Iterable[Watcher]) -> Plan | Refusal:
-    if isinstance(one, Refusal) or not isinstance(one.stack, InitStack):
+    if isinstance(one, Refusal):
         return one
     seen = _seen(one, found)
+    if isinstance(one.stack, CallStack):
+        alike = one.framework is not Framework.EQUINOX or all(each.reads in (*ALIKE, SHOWN) for each in seen)
+        return one if alike or one.trees or one.holds is Holds.BLOCK_SEQ else _of_unlike(one)
     shown = [each for each in seen if each.reads == SHOWN]
     seen = [each for each in seen if each.reads != SHOWN]
     lines = {(each.place.path, each.place.span.line) for each in seen if not each.given}
@@ -140,6 +148,12 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher]) -> Plan | Refusal:
     texts = [f"the text of the model that {each.place} shows has the stack in it" for each in shown[:1]]
     readers = tuple(map(_reader, seen))
     return replace(one, notes=(*one.notes, checkpoints(one), *texts), readers=readers)
+
+
+def _of_unlike(one: Plan) -> Plan:
+    """A plan for layers in a list that other code may make unlike."""
+    rule = "SCN102" if one.rule == "SCN101" else one.rule
+    return replace(one, holds=Holds.BLOCK_SEQ, equal_layers=False, rule=rule)
 
 
 def _said(readers: Sequence[Reader]) -> tuple[str, ...]:
