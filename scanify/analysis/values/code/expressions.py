@@ -10,6 +10,7 @@ from scanify.analysis.values.calls.arrays import MASK, concrete, of_arrays, writ
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.module_attributes import of_module
 from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.code.narrowed import narrowed, outcome
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.data import Data
@@ -254,21 +255,17 @@ def _choice(run: Interpreter, env: Env, node: ast.IfExp) -> Value:
     tested(run, env, node.test, test)
     if (taken := outcome(env, node.test, test)) is not None:
         return evaluate(run, env, node.body if taken else node.orelse)
-    value = join([evaluate(run, env, node.body), evaluate(run, env, node.orelse)])
-    return marked(value, raised(test.marks, Vary.CHOICE))
-
-
-def outcome(env: Env, test: ast.expr, value: Value) -> bool | None:
-    """Whether a condition holds that compares a name with None, or is a local flag of this value; None if unknown."""
-    match test:
-        case ast.Compare(ast.Name(id=name), [ast.Is() | ast.IsNot() as op], [ast.Constant(value=None)]):
-            compared = env.lookup(name)
-            known = compared is not None and is_none(compared) and not compared.marks
-            return isinstance(op, ast.Is) if known else None
-        case ast.Name(id=name) if name in env.names and isinstance(value, Const) and not value.marks:
-            return value.value if isinstance(value.value, bool) else None
-        case _:
-            return None
+    sides = narrowed(run, env, node.test)
+    if sides is None:
+        value = join([evaluate(run, env, node.body), evaluate(run, env, node.orelse)])
+        return marked(value, raised(test.marks, Vary.CHOICE))
+    name, yes, no = sides
+    before, found = env.names[name], []
+    for side, part in ((yes, node.body), (no, node.orelse)):
+        env.bind(name, side)
+        found.append(evaluate(run, env, part))
+        env.bind(name, before)
+    return marked(join(found), raised(test.marks, Vary.CHOICE))
 
 
 # -- subscripts ------------------------------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ from scanify.analysis.values.code.definitions import (
     global_statement,
     import_statement,
 )
-from scanify.analysis.values.code.expressions import evaluate, outcome, tested
+from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.flow import TRY, Flow
 from scanify.analysis.values.code.managers import with_statement
+from scanify.analysis.values.code.narrowed import outcome
 from scanify.analysis.values.code.operators import METHODS, combine
 from scanify.analysis.values.code.patterns import match_statement
 from scanify.analysis.values.code.stores import as_loaded, note_stores
