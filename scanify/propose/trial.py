@@ -13,6 +13,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from scanify.propose.draft import Draft, Written
 from scanify.verify.cases.build import build
@@ -77,12 +78,17 @@ class Trial:
     def whole(self, draft: Draft | Written, spec: CaseSpec, *, abstract: bool, **given: Any) -> tuple[int, ...]:
         """Run the case as a verification would, with arrays unless `abstract`, and trace its call.
 
-        Answers the first lines of the loops' bodies that did not run.
+        Answers the first lines of the loops' bodies that did not run. Raises Unsuitable for what the project's own code
+        builds in another way each time: versions of it cannot be compared.
         """
         function = self._function(draft, draft.text(), draft.function)
         self.building.clear()
         with self.wanted.watched(self.building):
             built = build(lambda: check_returned(function(self.module, **given), spec), abstract=abstract)
+        if not abstract and (isinstance(draft, Written) or draft.prelude):
+            again = build(lambda: check_returned(function(self.module, **given), spec), abstract=False)
+            if not all(map(_same, built.arrays, again.arrays)):
+                raise Unsuitable("it builds other arrays each time")
         if sum(math.prod(each.shape) for each in built.arrays) > _LARGEST:
             raise Unsuitable(f"its arrays have more than {_LARGEST:,} elements")
         return self._traced(*built.tree)
@@ -104,3 +110,13 @@ class Trial:
         if missed and len(missed) == len(self.wanted.spans):
             raise Unsuitable("the call does not run the loop")
         return missed
+
+
+def _same(one: Any, other: Any) -> bool:
+    """True if two arrays have the same bits, keys included."""
+
+    def bits(each: Any) -> bytes:
+        keys = jnp.issubdtype(each.dtype, jax.dtypes.prng_key)
+        return np.asarray(jax.random.key_data(each) if keys else each).tobytes()
+
+    return one.shape == other.shape and bits(one) == bits(other)

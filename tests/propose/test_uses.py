@@ -172,3 +172,19 @@ def test_an_example_of_a_docstring(tmp_path: Path) -> None:
 def test_what_loads_or_writes_is_no_value(tmp_path: Path) -> None:
     script = "from proposed_model import Stack\nmodel = Stack(load_plan('plan.json'), key=jax.random.key(0))\n"
     assert answer_in(tmp_path, STACK, script=script).case is None
+
+
+def test_what_is_built_in_another_way_each_time_is_no_case(tmp_path: Path) -> None:
+    test = """
+        import random
+        import jax
+        from proposed_model import Stack
+
+        def test_it():
+            model = Stack({"dim": 8, "depth": 3}, key=jax.random.key(SEED))
+            model(jax.numpy.ones(8), {"by": 1.0})
+        """
+    files = {"test_stack": test.replace("SEED", "random.randint(0, 2**30)")}
+    answer = answer_in(tmp_path, STACK, **files)
+    assert answer.case is None and "other arrays each time" in answer.reasons[0]
+    assert answer_in(tmp_path, STACK, test_stack=test.replace("SEED", "1")).case is not None
