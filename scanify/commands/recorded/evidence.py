@@ -40,7 +40,7 @@ def by_recorded_calls(
 
     outcome = rewrite(takes, frozenset())
     if not verifiable(outcome):
-        return outcome, None
+        return _with_reasons(outcome, {}, accepted), None
     verified = verify(outcome)
     errors = [case.error for case in verified.cases if case.error is not None]
     if len(errors) == len(verified.cases):
@@ -54,9 +54,14 @@ def by_recorded_calls(
         outcome = rewrite(lambda plan: takes(plan) and plan.place not in held, alike)
         if any(plan.place not in held for plan in outcome.applied if plan.place in shown):
             verified = verify(outcome)
-    beyond = tuple(plan for plan in outcome.held if plan.place not in held and plan.beyond_cases(accepted))
-    outcome = replace(outcome, short=held, beyond_cases=beyond)
+    outcome = _with_reasons(outcome, held, accepted)
     return outcome, with_held_back(verified, outcome)
+
+
+def _with_reasons(outcome: Outcome, held: dict[Place, HeldBack], accepted: Set[str]) -> Outcome:
+    """The outcome with the loops that calls leave out, and with those that no call can show."""
+    beyond = tuple(plan for plan in outcome.held if plan.place not in held and plan.beyond_cases(accepted))
+    return replace(outcome, short=held, beyond_cases=beyond)
 
 
 def rewritten_where(

@@ -7,12 +7,16 @@ from tests.packages.commands.table import Package
 
 # What `scanify verify --execute` says of versions that were proved equal and give other numbers.
 FALSE = "proved equal, but"
+# What it says of loops over layers that the command builds unlike each other, and of loops that no good call shows.
+UNLIKE = ("no two are alike in the run",)
+SHORT = "the recorded call does not show it"
 
 
 @dataclass(frozen=True)
 class LoopResult:
     """A loop that ought to be rewritten: whether the command reaches it, and whether its rewrite is PROVED.
 
+    `unlike` is true if the command builds layers of which no two are alike: there is nothing to scan then.
     `false` is true if it was proved and other numbers came out. `why` says why it is not PROVED.
     """
 
@@ -21,12 +25,15 @@ class LoopResult:
     line: int
     reached: bool = False
     proved: bool = False
+    unlike: bool = False
     false: bool = False
     why: str = ""
 
     @property
     def text(self) -> str:
-        return "PROVED" if self.proved else f"{'reached' if self.reached else 'not reached'}: {self.why}"
+        if self.proved:
+            return "PROVED"
+        return f"{'not PROVED' if self.reached else 'nothing to scan' if self.unlike else 'not called'}: {self.why}"
 
 
 def proved_and_reached(results: Iterable[LoopResult]) -> tuple[int, int]:
@@ -45,17 +52,25 @@ def markdown(
     after: Sequence[LoopResult],
     versions: Sequence[tuple[str, str]],
 ) -> str:
-    lines = ["| package | command | loops | reached | PROVED without `--run` | PROVED with it |", "|---" * 6 + "|"]
-    for package in packages:
-        ours = [result for result in after if result.package == package.name]
-        runs = ", ".join(f"`{run}`" for run in dict.fromkeys(target.run for target in package.targets))
+    head = (
+        "package",
+        "command",
+        "loops",
+        "unlike layers",
+        "reached",
+        *(["PROVED without it"] if before else []),
+        "PROVED",
+    )
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for package in [*packages, None]:
+        ours, earlier = ([r for r in some if package is None or r.package == package.name] for some in (after, before))
+        runs = ", ".join(f"`{run}`" for run in dict.fromkeys(t.run for t in package.targets)) if package else ""
         proved, reached = proved_and_reached(ours)
-        earlier = sum(result.proved for result in before if result.package == package.name)
-        cells = (f"{package.name} {package.version[:12]}", runs, _wanted([package]), reached, earlier, proved)
+        name = f"{package.name} {package.version[:12]}" if package else "**all**"
+        unlike = sum(result.unlike for result in ours)
+        cells = (name, runs, len(ours), unlike, reached, *([sum(r.proved for r in earlier)] if before else []), proved)
         lines.append(f"| {' | '.join(map(str, cells))} |")
     proved, reached = proved_and_reached(after)
-    earlier = sum(result.proved for result in before)
-    lines.append(f"| **all** | | {_wanted(packages)} | {reached} | {earlier} | {proved} |")
     summary = (
         f"{len(packages)} packages: of {reached} loops that the commands reach, {proved} end PROVED"
         f" ({100 * proved / max(reached, 1):.0f}%); {false_verdicts(after)} false verdicts."
@@ -63,7 +78,3 @@ def markdown(
     others = [f"- {r.package} `{r.file}:{r.line}`, {r.text}".replace("|", "/") for r in after if not r.proved]
     said = ", ".join(f"{name} {version}" for name, version in versions)
     return "\n".join([summary, "", *lines, "", f"With {said}. Not PROVED:", "", *others, ""])
-
-
-def _wanted(packages: Sequence[Package]) -> int:
-    return sum(len(target.loops) for package in packages for target in package.targets)

@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.packages.commands.result import FALSE, LoopResult
+from tests.packages.commands.result import FALSE, SHORT, UNLIKE, LoopResult
 from tests.packages.commands.table import Package, Target
 
 SECONDS = 900
@@ -33,12 +34,20 @@ def verified(
     except subprocess.TimeoutExpired:
         return _all(package, target, f"took more than {SECONDS} s")
     except json.JSONDecodeError:
-        return _all(package, target, " ".join(done.stderr.split())[-400:])
+        return [_refused(package, target, line, " ".join(done.stderr.split())) for line in target.loops]
     return [_result(package, target, line, report) for line in target.loops]
 
 
 def _all(package: Package, target: Target, why: str) -> list[LoopResult]:
     return [LoopResult(package.name, target.file, line, why=why) for line in target.loops]
+
+
+def _refused(package: Package, target: Target, line: int, said: str) -> LoopResult:
+    """A loop of a file of which nothing is verified, with what the command says of its line."""
+    found = re.search(rf"line {line}: (.*?)(; line \d+: |\)\. To verify)", said)
+    why = found[1] if found else said[-400:]
+    unlike = any(text in why for text in UNLIKE)
+    return LoopResult(package.name, target.file, line, reached=SHORT in why, unlike=unlike, why=why)
 
 
 def _result(package: Package, target: Target, line: int, report: dict[str, Any]) -> LoopResult:
