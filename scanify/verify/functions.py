@@ -26,8 +26,9 @@ from scanify.verify.compare.outputs import outputs
 from scanify.verify.compare.tangents import tangents
 from scanify.verify.equality import ORDERS, Equality
 from scanify.verify.leaves.correspond import Correspondence, correspond
+from scanify.verify.leaves.paths import named
 from scanify.verify.measure.steps import Steps
-from scanify.verify.programs.pair import Pair, named, positional
+from scanify.verify.programs.pair import Pair, positional
 from scanify.verify.programs.programs import call_digest
 from scanify.verify.programs.trace import Traced, trace, version
 from scanify.verify.proof.attempt import rewritten

@@ -68,3 +68,10 @@ def test_parameters_that_nobody_was_seen_to_make_are_not_proved(tmp_path: Path) 
         tmp_path, f"def main():\n    {program.replace(chr(10), chr(10) + '    ')}\n    apply(x)\nmain()", COMPARE
     )
     assert verdicts(result)[0] is not Status.PROVED
+
+
+def test_leaves_are_named_as_the_function_names_them(tmp_path: Path) -> None:
+    edit = ("jax.random.split(key, depth)", "jnp.stack([key] * depth)")
+    results = run(tmp_path, "net(x)", COMPARE, edit)
+    assert results[0].parameters is not None
+    assert results[0].parameters.reason.startswith("layers[0].linear.weight is ")

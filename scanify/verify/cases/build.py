@@ -15,6 +15,7 @@ import numpy as np
 from scanify.errors import ScanifyError
 from scanify.verify.cases.nnx_objects import check_nnx_objects
 from scanify.verify.leaves.aliases import rebuilt
+from scanify.verify.leaves.paths import named
 from scanify.verify.linen.model import LinenModel, with_variables
 from scanify.verify.linen.streams import Streams
 from scanify.verify.objects.statics import cell_contents
@@ -129,7 +130,7 @@ def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     tree = rebuilt(given, [jnp.asarray(x) if isinstance(x, np.ndarray) else x for x in jax.tree.leaves(given)])
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         if holds_arrays(leaf):
-            part = "the model" if path == (jax.tree_util.SequenceKey(0),) else jax.tree_util.keystr(path)
+            part = "the model" if path == (jax.tree_util.SequenceKey(0),) else named(jax.tree_util.keystr(path), [])
             function = getattr(leaf, "__qualname__", type(leaf).__qualname__)
             raise ScanifyError(
                 f"expected the arrays of {part} to be leaves of a pytree, but the function {function} closes over "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from scanify.verify.cases.mapping import given_recipes
 from scanify.verify.leaves.apart import apart, turned
 from scanify.verify.leaves.correspond import Correspondence, Mismatch, Recipe, correspond, unseen_in_common
 from scanify.verify.leaves.infer import infer
+from scanify.verify.leaves.paths import named
 from scanify.verify.linen.match import matched
 from scanify.verify.linen.model import LinenModel
 from scanify.verify.programs.trace import Version, version
@@ -149,15 +149,3 @@ def positional(model: Any) -> list[str]:
     except (TypeError, ValueError):
         return []
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-
-
-def named(path: str, parameters: list[str]) -> str:
-    """A key path into `(model, args, kwargs)` as a reader knows it: `layers[3].w`, `tokens`, `mask[0]`."""
-    if path.startswith("[0]"):
-        return path[3:].lstrip(".")
-    if positional := re.fullmatch(r"\[1\]\[(\d+)\](.*)", path):
-        at = int(positional[1])
-        return (parameters[at] if at < len(parameters) else f"args[{at}]") + positional[2]
-    if keyword := re.fullmatch(r"\[2\]\['(\w+)'\](.*)", path):
-        return keyword[1] + keyword[2]
-    return {"[1]": "args", "[2]": "kwargs"}.get(path, path)
