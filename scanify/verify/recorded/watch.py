@@ -115,7 +115,7 @@ class Watcher:
                 return None
             if self._enter(frame):
                 end(frame)
-            return local if self._idle(function_of(code)) else None
+            return local if self._waits(function_of(code)) else None
 
         def end(frame: FrameType | None) -> None:
             while frame is not None:
