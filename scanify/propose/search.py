@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
+import equinox as eqx
 import jax
 
 from scanify.propose.draft import Draft, Written
@@ -268,8 +269,6 @@ def widths(made: Any) -> list[int]:
 
 def first_shapes(made: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The kinds and shapes of inputs that the first convolution or embedding of the model takes."""
-    import equinox as eqx
-
     kinds = (eqx.nn.Conv, eqx.nn.Embedding)
     layers = jax.tree.leaves(made, is_leaf=lambda each: isinstance(each, kinds))
     first = next((each for each in layers if isinstance(each, kinds)), None)
@@ -281,7 +280,6 @@ def first_shapes(made: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def has_state(made: Any) -> bool:
     """True if the model has a place in an `eqx.nn.State`."""
-    import equinox as eqx
 
     def is_index(each: Any) -> bool:
         return isinstance(each, eqx.nn.StateIndex)

@@ -11,6 +11,8 @@ from scanify.analysis.plan import Plan
 from scanify.commands.common import Given
 from scanify.commands.verifying.options import CaseRun, Running
 from scanify.errors import ScanifyError
+from scanify.propose.owners import owners
+from scanify.propose.uses.texts import script_with
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
 from scanify.source.notebook.text import is_notebook
@@ -97,9 +99,6 @@ def _none(proposals: "Proposals") -> str:
 def commands_that_prove(held: Sequence[Plan], given: Given) -> dict[Place, str]:
     """For each loop the command line that would prove its rewrite: by a test or a script of the project that builds the
     class with the loop, or else by a case that `scanify case` writes."""
-    from scanify.propose.owners import owners
-    from scanify.propose.uses.texts import script_with
-
     found = {}
     for plan in held:
         if is_notebook(plan.place.path) or plan.beyond_cases(given.accepted):
