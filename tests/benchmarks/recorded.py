@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from scanify.verify.recorded import watch
+from scanify.verify.profile import hooks
 from scanify.verify.recorded.functions import Function
 from scanify.verify.recorded.watch import Ended, Watcher
 
@@ -74,7 +74,7 @@ def seconds(path: Path, *, watched: bool) -> float:
 
 def main() -> int:
     if "--settrace" in sys.argv:  # as on Python 3.11, which has no sys.monitoring
-        watch._MONITORS = False
+        hooks._MONITORS = False
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "program.py"
         stopped = PROGRAM.replace(

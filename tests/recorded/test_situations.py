@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scanify.verify.recorded import watch
+from scanify.verify.profile import hooks
 from tests.recorded.runs import run
 
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_recorded_is_said(program: str, message: str, tmp_path: P
 def test_a_call_is_recorded_without_sys_monitoring(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "_MONITORS", False)
+    monkeypatch.setattr(hooks, "_MONITORS", False)
     (result,) = run(tmp_path, program)
     assert (result.error, result.notes) == (None, ONE)
 
