@@ -78,7 +78,7 @@ def test_a_check_says_which_loops_a_run_shows(folder, capsys):
     assert run(["check", ".", "--run", "python train.py 4", "--format", "json"]) == Exit.FINDINGS
     loops = {loop["line"]: loop for loop in json.loads(capsys.readouterr().out)["loops"]}
     said = {
-        "three": "`python train.py 4` runs 3 iterations of it",
+        "three": "`python train.py 4` runs 3 iterations of it; `self.layers` has 3 layers: 3 x Block",
         "one": "`python train.py 4` runs 1 iteration of it, which shows nothing of a scan",
         "never": "`python train.py 4` does not show it: Model.unused is never called",
         "yields": "`python train.py 4` does not show it: calls of Model.steps cannot be recorded: TypeError: generators "

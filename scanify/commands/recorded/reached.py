@@ -79,14 +79,21 @@ def _at(case: "CaseResult", place: Place) -> "Iterator[LoopRun]":
 
 
 def _iterations(case: "CaseResult", place: Place) -> int | None:
-    counts = [run.iterations for run in _at(case, place) if run.iterations is not None]
-    return max(counts, default=None)
+    run = _longest(case, place)
+    return None if run is None else run.iterations
+
+
+def _longest(case: "CaseResult", place: Place) -> "LoopRun | None":
+    reached = (run for run in _at(case, place) if run.iterations is not None)
+    return max(reached, key=lambda run: run.iterations or 0, default=None)
 
 
 def _words(case: "CaseResult", place: Place) -> str:
-    count = _iterations(case, place)
-    if count is None:
+    run = _longest(case, place)
+    if run is None:
         why = next((run.why for run in _at(case, place)), "it is a call that walks its layers, which is not watched")
         return f"`{case.case}` does not show it: {why}"
-    few = ", which shows nothing of a scan" if count == 1 else ""
-    return f"`{case.case}` runs {plural(count, 'iteration')} of it{few}"
+    count = run.iterations or 0
+    few = ", which shows nothing of a scan" if count < 2 else ""
+    layers = f"; `{run.layers.name}` has {run.layers.text}" if run.layers is not None and run.layers.count > 1 else ""
+    return f"`{case.case}` runs {plural(count, 'iteration')} of it{few}{layers}"

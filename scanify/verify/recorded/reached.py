@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import equinox as eqx
 
@@ -53,9 +52,12 @@ def _runs(
         for loop in some:
             function = function_of_loop(path, loop)
             mine = [found for (called, _), found in counts.items() if called == function]
-            most = max((found.most.get(loop, 0) for found in mine if isinstance(found, Iterations)), default=0)
-            found = LoopRun(path, loop.line, loop.head, most or None)
-            yield found if most else replace(found, why=_why(loop, function, run, mine))
+            counted = [found for found in mine if isinstance(found, Iterations) and loop in found.most]
+            if counted:
+                most = max(counted, key=lambda found: found.most[loop])
+                yield LoopRun(path, loop.line, loop.head, most.most[loop], layers=most.layers.get(loop))
+            else:
+                yield LoopRun(path, loop.line, loop.head, why=_why(loop, function, run, mine))
 
 
 def _why(loop: Loop, function: Function | None, run: Run, calls: Sequence[Iterations | str]) -> str:
