@@ -4,7 +4,7 @@ from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from scanify.analysis.facts import Place
-from scanify.analysis.plan import Analysis, Holds, Plan, Refusal
+from scanify.analysis.plan import Analysis, Called, Holds, InitStack, Plan, Refusal
 
 
 def with_evidence(found: Analysis, alike: Set[Place] = frozenset()) -> Analysis:
@@ -21,8 +21,27 @@ def with_evidence(found: Analysis, alike: Set[Place] = frozenset()) -> Analysis:
 
 
 def _planned(loops: Iterable[Plan | Refusal], alike: Set[Place]) -> tuple[Plan | Refusal, ...]:
-    plans = ((loop.undecided or loop) if isinstance(loop, Refusal) else loop for loop in loops)
-    return tuple(_as_alike(loop) if isinstance(loop, Plan) and loop.place in alike else loop for loop in plans)
+    """The loops with those that are left open as plans, unless another plan changes the same text."""
+    found = list(loops)
+    plans = [loop for loop in found if isinstance(loop, Plan)]
+    for at, loop in enumerate(found):
+        undecided = loop.undecided if isinstance(loop, Refusal) else None
+        if undecided is not None and not any(_overlap(undecided, plan) for plan in plans):
+            plans.append(undecided)
+            found[at] = undecided
+    return tuple(_as_alike(loop) if isinstance(loop, Plan) and loop.place in alike else loop for loop in found)
+
+
+def _overlap(one: Plan, other: Plan) -> bool:
+    """True if a loop of one plan is inside of the other's, or where the other builds its list."""
+    pairs = [(one.place, other.place)]
+    pairs += [(one.place, site) for site in _sites(other)] + [(other.place, site) for site in _sites(one)]
+    return any(a.path == b.path and a.span.start < b.span.end and b.span.start < a.span.end for a, b in pairs)
+
+
+def _sites(plan: Plan) -> list[Place]:
+    stack = plan.stack
+    return [] if not isinstance(stack, InitStack) else [s.place for s in stack.sites if not isinstance(s, Called)]
 
 
 def _as_alike(plan: Plan) -> Plan:
