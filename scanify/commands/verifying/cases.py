@@ -170,7 +170,10 @@ def with_held_back(verified: "Verification", outcome: Outcome) -> "Verification"
     said += [
         f"{where(place, Path.cwd())} held back: {each.why}" for place, each in outcome.short.items() if each.finding
     ]
-    return replace(verified, held_back="; ".join(said))
+    left = [f"{where(place, Path.cwd())} ({each.why})" for place, each in outcome.short.items() if not each.finding]
+    others = [verified.not_shown] if verified.not_shown else []
+    not_shown = "; ".join([*others, *([f"left as loops: {', '.join(left)}"] if left else [])])
+    return replace(verified, held_back="; ".join(said), not_shown=not_shown)
 
 
 def verify_by_hand(
