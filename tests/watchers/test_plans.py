@@ -191,6 +191,12 @@ def test_names_that_the_code_says_are_those(tmp_path: Path, names: str) -> None:
     assert plan(tmp_path, "patch.py", PATCH.format(head="import math", names=names)).safe
 
 
+def test_names_of_keywords_are_names_that_the_code_says(tmp_path: Path) -> None:
+    text = "def put(model, **new):\n    for name, value in new.items():\n        object.__setattr__(model, name, value)\n\n\n"
+    assert not plan(tmp_path, "swap.py", f"{text}def swapped(model, found):\n    put(model, layers=list(found))\n").safe
+    assert plan(tmp_path, "swap.py", f"{text}def swapped(model, found):\n    put(model, heads=list(found))\n").safe
+
+
 def test_whoever_calls_the_function_may_read_its_names(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import json\n\nfrom patch import patched\n\npatched(None, json.loads('[]'))\n")
     assert not plan(tmp_path, "patch.py", PATCH.format(head="import math", names="names")).safe

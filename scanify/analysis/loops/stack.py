@@ -65,7 +65,7 @@ def choose_stack(
     `given` are the files that may be changed, `stays` is another loop over the list that is not rewritten.
     """
     if choice == "call":
-        return CallStack("asked for")
+        return CallStack()
     if layers.trees:
         return CallStack("a list of parameters stays one: who has it may save it, and update it")
     base = loop.module.code(layers.walk.base) if not layers.walk.element else layers.walk.text

@@ -49,7 +49,7 @@ _ORIGINS = (
 _MENTIONED = (READERS - STRUCTURES) | TREE_MODULES | {TREE_AT}
 _NAMES_OF_TREES = {name.rpartition(".")[2] for name in _MENTIONED} | {"default_registry"}
 _LAST = {name.rpartition(".")[2] for name in READERS | VMAPS}
-_LAST |= _NAMES_OF_TREES | frozenset("vars fields asdict astuple getattr setattr attrgetter".split())
+_LAST |= _NAMES_OF_TREES | frozenset("vars fields asdict astuple getattr setattr __setattr__ attrgetter".split())
 _WORDS = _LAST | COUNTS | PARTS | {"__dict__", "__dataclass_fields__", *_PACKAGES}
 # So common that they tell nothing: where they are functions on trees there is a word beside them that does.
 _WORDS -= frozenset("map all structure reduce".split())

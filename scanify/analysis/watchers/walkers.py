@@ -18,6 +18,7 @@ _ALL = frozenset({"__dict__", "__dataclass_fields__", "__annotations__", "__gets
 _BY_NAME = frozenset({"builtins.getattr", "builtins.setattr", "builtins.object.__setattr__"})
 _TAKERS = frozenset("get pop setdefault __getitem__ __setitem__".split())
 _STRING = re.compile(r"""(["'])([^\s"']*[^\s"'\W][^\s"']*)\1""")
+_KEYWORD = re.compile(r"[(,]\s*([^\W\d]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[^\W\d]\w*")
 # Files and command lines that say names: what imports these, or calls them, reads some.
 _DATA = re.compile(
@@ -34,9 +35,11 @@ def field_reads(index: Index, module: Module, node: ast.Call | ast.Attribute) ->
     """What `vars(x)`, `x.__dict__`, `getattr(x, name)`, `attrgetter(path)` and the like read of a module."""
     known = callee(index, module, node.func) if isinstance(node, ast.Call) else None
     if isinstance(node, ast.Call) and known in _BY_NAME and len(node.args) >= 2:
-        if not _is_plain(index, module, node.args[0]):
+        constant = isinstance(node.args[1], ast.Constant)
+        stored = constant and known == "builtins.object.__setattr__"  # which the interpreter follows
+        if not stored and not _is_plain(index, module, node.args[0]):
             yield from _by_name(index, module, node, node.args[1])
-        if isinstance(node.args[1], ast.Constant):
+        if constant:
             return
     if isinstance(node, ast.Call) and known == "operator.attrgetter":
         for path in node.args:
@@ -81,9 +84,10 @@ def _may_come_from_outside(index: Index, module: Module, node: ast.AST) -> bool:
 
 @lru_cache(maxsize=2)
 def _quoted(index: Index) -> frozenset[str]:
-    """Every name in a string of the project that could be that of a field, or a path to one: "blocks.0.bias"."""
-    texts = (source.text for path in index.paths if (source := index.source(path)) is not None)
-    return frozenset(name for text in texts for _, path in _STRING.findall(text) for name in _NAME.findall(path))
+    """Every name of the project that could be that of a field, in a string or a path ("blocks.0.bias") or a keyword."""
+    texts = [source.text for path in index.paths if (source := index.source(path)) is not None]
+    quoted = (name for text in texts for _, path in _STRING.findall(text) for name in _NAME.findall(path))
+    return frozenset((*quoted, *(name for text in texts for name in _KEYWORD.findall(text))))
 
 
 def _source(node: ast.AST, known: object) -> ast.expr | None:
