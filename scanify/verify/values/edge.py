@@ -32,14 +32,18 @@ def at_edge(runner: Any, point: Point, other: Point, found: Any, limit: float) -
     if not found.unsupported and not_finite(found.before) <= usual:
         return ""
 
+    unended = list[str]()
+
     def is_odd(leaves: Sequence[Any]) -> bool:
-        values, raised = runner.original(leaves)
+        values, raised = ([], "") if unended else runner.original(leaves)
+        unended.extend([raised] if raised.startswith(TimeoutError.__name__) else [])
         return bool(raised) or not_finite(values) > usual
 
     def search() -> list[Sequence[Any]]:
         with runner.width():
             points = _beside(is_odd, runner.given(point.leaves), runner.given(other.leaves))
-            return [leaves for leaves, odd in points if is_odd(shaken(leaves, NEAR)) == odd]
+            # Where a run does not end on the way, each further one may take as long.
+            return [leaves for leaves, odd in points if is_odd(shaken(leaves, NEAR)) == odd and not unended]
 
     for number, leaves in enumerate(runner.case.once((*runner.key(other), "edge"), search)):
         # What the original gives is kept by this text.
