@@ -7,9 +7,9 @@ from tests.packages.commands.table import Package
 
 # What `scanify verify --execute` says of versions that were proved equal and give other numbers.
 FALSE = "proved equal, but"
-# What it says of loops over layers that the command builds unlike each other, and of loops that no good call shows.
+# What it says of loops over layers that the command builds unlike each other, and of loops that calls reach and do not show.
 UNLIKE = ("no two are alike in the run",)
-SHORT = "the recorded call does not show it"
+SHORT = ("the recorded call does not show it", "no call could be compared")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LoopResult:
     def text(self) -> str:
         if self.proved:
             return "PROVED"
-        return f"{'not PROVED' if self.reached else 'nothing to scan' if self.unlike else 'not called'}: {self.why}"
+        return f"{'not PROVED' if self.reached else 'nothing to scan' if self.unlike else 'not reached'}: {self.why}"
 
 
 def proved_and_reached(results: Iterable[LoopResult]) -> tuple[int, int]:

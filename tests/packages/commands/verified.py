@@ -45,9 +45,11 @@ def _all(package: Package, target: Target, why: str) -> list[LoopResult]:
 def _refused(package: Package, target: Target, line: int, said: str) -> LoopResult:
     """A loop of a file of which nothing is verified, with what the command says of its line."""
     found = re.search(rf"line {line}: (.*?)(; line \d+: |\)\. To verify)", said)
-    why = found[1] if found else said[-400:]
+    why = found[1] if found else said[:400]
     unlike = any(text in why for text in UNLIKE)
-    return LoopResult(package.name, target.file, line, reached=SHORT in why, unlike=unlike, why=why)
+    return LoopResult(
+        package.name, target.file, line, reached=any(text in why for text in SHORT), unlike=unlike, why=why
+    )
 
 
 def _result(package: Package, target: Target, line: int, report: dict[str, Any]) -> LoopResult:
@@ -69,7 +71,7 @@ def _result(package: Package, target: Target, line: int, report: dict[str, Any])
         reached=bool(reaching),
         proved=bool(verdicts) and not bad,
         false=any(FALSE in str(verdict["reason"]) for verdict in bad),
-        why=" ".join((whys or [""])[0].split())[:400],
+        why=" ".join((whys or ["no call of it was recorded"])[0].split())[:400],
     )
 
 
