@@ -55,6 +55,7 @@ class Search:
     files: Files
     reasons: list[str] = field(default_factory=list)
     tried: set[str] = field(default_factory=set)
+    written: set[tuple[type, str]] = field(default_factory=set)
     learned: list[int] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     until: float = 0.0
@@ -105,10 +106,9 @@ class Search:
         for base, chooser, style in self._bases(cls, entry, parameters, failed):
             if failed and self._late():
                 break
-            if isinstance(base, Written):
-                if self._works(base, trial, failed):
-                    return Proposed(cls.__qualname__, base.function, base.text())
-                continue
+            first = style is STYLES[0] and not (base.prelude or base.pair)
+            if not first and (done := self._as_written(cls, entry, trial, failed)) is not None:
+                return done
             try:
                 made = trial.model(base)
                 if not base.state and any(map(is_state, parameters)) and has_state(made):
@@ -122,7 +122,20 @@ class Search:
                 found = self._with_arguments(drafted, made, candidates(parameters, chooser), trial, failed)
                 if found is not None:
                     return self._finished(found, cls, style, trial)
-        self.reasons += self._summed_up(cls, entry, failed)
+                # What the project writes itself is likelier than what follows.
+                if (done := self._as_written(cls, entry, trial, failed)) is not None:
+                    return done
+        if (done := self._as_written(cls, entry, trial, failed)) is None:
+            self.reasons += self._summed_up(cls, entry, failed)
+        return done
+
+    def _as_written(self, cls: type, entry: str, trial: Trial, failed: dict[str, str]) -> Proposed | None:
+        """The first case whose whole body the project has, where it works; each class and entry is asked for once."""
+        for use in uses(self.module, cls, entry) if (cls, entry) not in self.written else ():
+            written = Written(function_name(cls.__name__), use.body, f"Built and called as in {use.where}.")
+            if use.body and self._works(written, trial, failed):
+                return Proposed(cls.__qualname__, written.function, written.text())
+        self.written.add((cls, entry))
         return None
 
     def _drafts(self, base: Draft, chooser: Chooser, made: Any) -> Iterator[Draft]:
@@ -135,7 +148,7 @@ class Search:
 
     def _bases(
         self, cls: type, entry: str, parameters: tuple[Parameter, ...], failed: dict[str, str]
-    ) -> Iterator[tuple[Draft | Written, Chooser, Style]]:
+    ) -> Iterator[tuple[Draft, Chooser, Style]]:
         """How the model may be built: with small sizes, as the project builds it, and with sizes of other styles."""
         state = any(is_state(each) and each.required for each in parameters)
         name = function_name(cls.__name__)
@@ -154,8 +167,6 @@ class Search:
             pairs = dict(presets(self.module, cls.__name__))
             for use in uses(self.module, cls, entry):
                 chooser, note = Chooser(self.module, style), f"Built as in {use.where}."
-                if use.body:
-                    yield Written(name, use.body, note.replace("Built", "Built and called")), chooser, style
                 pair = pairs.get(use.model.callee.removeprefix("module."), False)
                 stateful = state or use.state or pair
                 base = Draft(name, use.model, entry, chooser.sizes, state=stateful, pair=pair, prelude=use.prelude)
