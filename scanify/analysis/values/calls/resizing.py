@@ -269,7 +269,7 @@ def _by_indices(env: Env, node: ast.AST, positional: Sequence[Value], named: Nam
     text = positional[0].value if positional and isinstance(positional[0], Const) else None
     operands = [sizes_of([each]) for each in positional[1:]]
     carried = [at for at, each in enumerate(operands) if each]
-    if len(carried) != 1 or not isinstance(text, str):
+    if len(carried) != 1 or len(operands[carried[0]]) != 1 or not isinstance(text, str):
         return None
     given, _, made = text.replace(" ", "").partition("->")
     mine = dict(enumerate(given.split(","))).get(carried[0], "")
