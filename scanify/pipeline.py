@@ -1,15 +1,13 @@
 """The straight line from paths to changed files: the stages joined, with nothing printed and nothing written."""
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from scanify.analysis.evidence import with_evidence
-from scanify.analysis.facts import Place
 from scanify.analysis.kept_lists import lists_kept, with_lists
 from scanify.analysis.plan import (
     BEYOND_THE_TARGET,
@@ -22,6 +20,7 @@ from scanify.analysis.plan import (
     Skipped,
 )
 from scanify.analysis.remarks.words import may_have_remarks
+from scanify.analysis.undecided import with_undecided
 from scanify.configuration.config import OF_FRAMEWORKS
 from scanify.outcome import HeldBack as HeldBack
 from scanify.outcome import Outcome as Outcome
@@ -214,20 +213,18 @@ def rewrite_sources(
     wanted: Callable[[Plan | Refusal], bool] = lambda loop: True,
     keep_lists: bool = False,
     undecided: bool = False,
-    alike: Set[Place] = frozenset(),
 ) -> Outcome:
     """Analyse the project and apply the plans that `accept` says yes to: without it, the safe ones.
 
     `remat` is a policy by its name on the command line, None for that of the runtime. `target` is what the loops
     become, by its name. Loops that are not `wanted` stay, and nothing is said of them. With `keep_lists` a list that
     other code may need stays a list where it can, without if nothing else is open. With `undecided` loops whose layers
-    the source leaves open are plans, too; those at the places `alike` are known to be equal but for arrays. Raises
-    CheckFailed if an edit breaks a check of all edits.
+    the source leaves open are plans, too. Raises CheckFailed if an edit breaks a check of all edits.
     """
     policy = _expression(remat)
     found = project.analyse(stack=stack, target=target)
     if undecided:
-        found = with_evidence(found, alike)
+        found = with_undecided(found)
     analysis = for_target(project, found, target, remat, accept=accept, keep_lists=keep_lists)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))

@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 
 from scanify.verify.profile import hooks
@@ -16,7 +17,6 @@ def in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ONE = ("x float32[4]", "start constructed", "same True")
-KEPT = ("x float32[4]", "start same source", "same True")
 pytestmark = pytest.mark.filterwarnings("ignore")  # programs may end in a thread, and fork beside threads
 
 
@@ -78,8 +78,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # programs may end in a threa
         pytest.param("import os, tempfile\nos.chdir(tempfile.gettempdir())\nnet(x)", ONE, id="another folder"),
         pytest.param(
             "net = eqx.tree_at(lambda n: n.layers[0].linear.bias, net, x)\nnet(x)",
-            KEPT,
-            id="changed values of a list that therefore stays",
+            ONE,
+            id="changed values",
         ),
     ],
 )
@@ -115,6 +115,12 @@ def test_a_call_is_recorded(program: str, notes: tuple[str, ...], tmp_path: Path
             "differs from itself: in a second run of the original, at call 1 of Net.__call__, `x` has other values",
             id="other values each time",
         ),
+        pytest.param(
+            "with jax.enable_x64(True):\n    net(jnp.ones(4, jnp.float64))",
+            "expected float64[4], as the run has it, and got float32[4] outside of it",
+            id="float64 for a part of the run",
+            marks=pytest.mark.skipif(not hasattr(jax, "enable_x64"), reason="jax has it from 0.11 on"),
+        ),
     ],
 )
 def test_what_cannot_be_recorded_is_said(program: str, message: str, tmp_path: Path) -> None:
@@ -135,6 +141,41 @@ def test_random_numbers_without_a_seed_are_drawn_again_alike(tmp_path: Path) -> 
     (result,) = run(tmp_path, "import random\nnet(jnp.asarray(np.random.normal(size=4) + random.random()))")
     assert result.error is None
     assert "same True" in result.notes
+
+
+@pytest.mark.parametrize("monitors", [True, False])
+def test_contexts_of_the_program_are_left(monitors: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monitors = monitors and hooks._MONITORS
+    monkeypatch.setattr(hooks, "_MONITORS", monitors)
+    program = """
+    from contextlib import contextmanager
+    from pathlib import Path
+
+    @contextmanager
+    def noted(name):
+        try:
+            yield
+        finally:
+            Path(name).write_text("left")
+
+    forward(net, x)
+    jax.vmap(lambda x: centred(net, x), axis_name="batch")(jnp.ones((2, 4)))
+    with noted("outer"):
+        try:
+            with noted("inner"):
+                net(x)
+        except BaseException:
+            Path("swallowed").write_text("here")
+        Path("after").write_text("not here")
+    """
+    results = run(tmp_path, program)
+    assert [result.error for result in results] == [None] * 3
+    assert {name for name in ("outer", "inner", "swallowed", "after") if (tmp_path / name).exists()} == {
+        "outer",
+        "inner",
+        "swallowed",
+        *(() if monitors else ("after",)),
+    }
 
 
 def test_the_run_ends_at_the_call_that_was_still_missing(tmp_path: Path) -> None:

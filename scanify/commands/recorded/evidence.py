@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
 from scanify.analysis.obligations import ELSEWHERE
-from scanify.analysis.plan import Holds, InitStack, Plan
+from scanify.analysis.plan import Plan
 from scanify.commands.common import Given, analysing
 from scanify.commands.verifying.cases import verifiable, with_held_back
 from scanify.commands.verifying.options import CaseRun
@@ -25,20 +25,20 @@ _KEEP = "keep the loop: no two of its layers share a program"
 
 
 def by_recorded_calls(
-    rewrite: Callable[[Accept, Set[Place]], Outcome],
+    rewrite: Callable[[Accept], Outcome],
     verify: Callable[[Outcome], "Verification"],
     accepted: Set[str],
 ) -> "tuple[Outcome, Verification | None]":
     """Rewrite all candidates in memory, and verify; if calls show only some of them, rewrite and verify those alone.
 
-    `rewrite` is given what to accept, and the places of loops whose layers are known to be equal but for arrays. Safe
-    loops that no call reaches stay in. Raises CaseFailed if no call can be compared.
+    Safe loops that no call reaches stay in. Loops whose layers the source leaves open hold a `BlockSeq`, also if they
+    are alike in the run: in another configuration they may not be. Raises CaseFailed if no call can be compared.
     """
 
     def takes(plan: Plan) -> bool:
         return not plan.left(accepted) or not plan.beyond_cases(accepted)
 
-    outcome = rewrite(takes, frozenset())
+    outcome = rewrite(takes)
     if not verifiable(outcome):
         return _with_reasons(outcome, {}, accepted), None
     verified = verify(outcome)
@@ -49,9 +49,8 @@ def by_recorded_calls(
         return outcome, verified
     shown = _places(outcome, (run for case in verified.cases if _shows(case) for run in case.loops), iterations=2)
     held = _held(outcome, verified, shown, accepted)
-    alike = _alike(outcome, verified) - held.keys()
-    if held or alike:
-        outcome = rewrite(lambda plan: takes(plan) and plan.place not in held, alike)
+    if held:
+        outcome = rewrite(lambda plan: takes(plan) and plan.place not in held)
         if any(plan.place not in held for plan in outcome.applied if plan.place in shown):
             verified = verify(outcome)
     outcome = _with_reasons(outcome, held, accepted)
@@ -64,14 +63,8 @@ def _with_reasons(outcome: Outcome, held: dict[Place, HeldBack], accepted: Set[s
     return replace(outcome, short=held, beyond_cases=beyond)
 
 
-def rewritten_where(
-    given: Given,
-    policy: str | None,
-    run: CaseRun | None,
-    accept: Callable[[Plan], bool],
-    alike: Set[Place] = frozenset(),
-) -> Outcome:
-    """The rewrite in memory of the loops that are accepted; those at the places `alike` have equal layers."""
+def rewritten_where(given: Given, policy: str | None, run: CaseRun | None, accept: Accept) -> Outcome:
+    """The rewrite in memory of the loops that are accepted."""
     with analysing(given):
         outcome = rewrite_sources(
             given.project,
@@ -82,7 +75,6 @@ def rewritten_where(
             wanted=given.config.wants,
             keep_lists=run is not None and ELSEWHERE not in given.accepted,
             undecided=run is not None and run.recorded,
-            alike=alike,
         )
     return outcome if policy is None or not given.changes_policies else with_policy(outcome, given.project, policy)
 
@@ -119,19 +111,6 @@ def _unlike(plan: Plan, verified: "Verification") -> "SeenLayers | None":
     """The layers of a loop if in every call each is of another kind."""
     seen = _seen(plan, verified)
     return seen[0] if seen and all(each.kinds == each.count for each in seen) else None
-
-
-def _alike(outcome: Outcome, verified: "Verification") -> frozenset[Place]:
-    """The loops whose layers are equal but for arrays in every call, where the source alone does not show it."""
-    return frozenset(
-        plan.place
-        for plan in outcome.applied
-        if plan.holds is Holds.BLOCK_SEQ
-        and plan.equal_layers
-        and isinstance(plan.stack, InitStack)
-        and (seen := _seen(plan, verified))
-        and all(each.kinds == 1 and each.count > 1 for each in seen)
-    )
 
 
 def _seen(plan: Plan, verified: "Verification") -> "list[SeenLayers]":

@@ -53,7 +53,7 @@ class RecordedProcess(CaseProcess):
         rewritten, pairs = original, [(call, call) for call in calls]
         if any(change.original != change.rewritten for change in self.request.changes):
             rewritten, pairs = self._ran_rewritten(calls, settings)
-        untouched = same_outside(self.request.changes, frozenset(wanted))
+        untouched = same_outside(self.request.changes, frozenset(call.function for call in calls))
         for call, other in pairs:
             variant = (("call", _shown(call, calls)),)
             drawn = {name: drawn_of(part.arrays, other.others[name].arrays) for name, part in call.others.items()}

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.verify.values.arrays import is_key, struct
+from scanify.verify.cases.case import CaseError
+from scanify.verify.values.arrays import is_key, show_aval, struct
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,13 @@ def _restored(array: Array, seed: int, lead: tuple[int, ...] | None) -> Any:
         return values
     if aval.weak_type and not aval.shape:
         return jnp.asarray(values.item())
-    return jnp.asarray(values, aval.dtype)
+    made = jnp.asarray(values, aval.dtype)
+    if made.dtype != aval.dtype:
+        raise CaseError(
+            f"expected {show_aval(aval)}, as the run has it, and got {show_aval(made)} outside of it: the run sets "
+            "jax_enable_x64 for a part of itself; set it for all of it"
+        )
+    return made
 
 
 def _drawn(aval: jax.ShapeDtypeStruct, seed: int) -> np.ndarray[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 import threading
@@ -19,12 +20,23 @@ from scanify.verify.recorded.functions import Function, function_of
 
 MOST = 3  # calls of one function that are recorded
 LEAST = 3  # iterations that are waited for: a scan over fewer saves nothing
+_HANDLER = dis.opmap["PUSH_EXC_INFO"]  # what a handler begins with
 _CONSTRUCTIONS = 16  # constructions of one class that are kept
 _CONSTRUCTOR: CodeType = type(eqx.Module).__call__.__code__
 
 
 class Ended(SystemExit):
     """Ends a run when all that was to be seen of it has been seen. Threads and event loops let it pass silently."""
+
+
+def _passes(frame: FrameType) -> bool:
+    """True if this thread handles an `Ended`, or the frame is about to handle one."""
+    if frame.f_code.co_code[frame.f_lasti] == _HANDLER:
+        return True
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, Ended):
+        error = error.__context__
+    return error is not None
 
 
 @dataclass(eq=False)
@@ -66,8 +78,7 @@ class Watcher:
 
         def start(code: CodeType, offset: int) -> Any:
             if self._ended:
-                self._end(code)
-                return monitoring.DISABLE
+                return self._end(sys._getframe(1)) if self.is_users(code.co_filename) else monitoring.DISABLE
             if not self._wanted(code):
                 return monitoring.DISABLE
             if self._enter(sys._getframe(1)):
@@ -83,8 +94,8 @@ class Watcher:
 
         def line(code: CodeType, number: int) -> Any:
             if self._ended:
-                self._end(code)
-            elif self._iterate(code, number):
+                return self._end(sys._getframe(1)) if self.is_users(code.co_filename) else monitoring.DISABLE
+            if self._iterate(code, number):
                 end()
             elif any(number in some for some in self.lines[function_of(code)]):
                 return None
@@ -95,13 +106,14 @@ class Watcher:
 
     @contextmanager
     def _tracing(self) -> Iterator[None]:
+        # What a trace function raises ends tracing in its thread: a program that swallows it there runs to its end.
         passed: dict[int, CodeType] = {}  # code that is not watched, kept so that its id stays its own
 
         def local(frame: FrameType, event: str, argument: object) -> Any:
             if self._ended:
-                self._end(frame.f_code)
+                self._end(frame)
             elif event == "line" and self._iterate(frame.f_code, frame.f_lineno):
-                end(frame)
+                raise Ended
             return local
 
         def trace(frame: FrameType, event: str, argument: object) -> Any:
@@ -109,25 +121,23 @@ class Watcher:
             if id(code) in passed and not self._ended:
                 return None
             if self._ended:
-                self._end(code)
+                self._end(frame)
             if not self._wanted(code):
                 passed[id(code)] = code
                 return None
             if self._enter(frame):
-                end(frame)
+                raise Ended
             return local if self._waits(function_of(code)) else None
-
-        def end(frame: FrameType | None) -> None:
-            while frame is not None:
-                frame.f_trace, frame = local, frame.f_back
-            raise Ended
 
         with traced(trace, threads=True):
             yield
 
-    def _end(self, code: CodeType) -> None:
-        """Raise in the user's code; whoever has swallowed the exception there meets it again at the next line."""
-        if self.is_users(code.co_filename):
+    def _end(self, frame: FrameType) -> None:
+        """Raise in the user's code; whoever has swallowed the exception there meets it again at the next line.
+
+        While it passes, the user's code runs: `with` statements leave their contexts, and `finally` ends what it must.
+        """
+        if self.is_users(frame.f_code.co_filename) and not _passes(frame):
             raise Ended
 
     def _wanted(self, code: CodeType) -> bool:

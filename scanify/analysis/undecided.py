@@ -1,26 +1,19 @@
-"""What evidence adds to an analysis: the layers that the source leaves open, as a case has built them."""
+"""The plans for loops whose layers the source leaves open, which a case may decide."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from dataclasses import replace
 
 from scanify.analysis.facts import Place
-from scanify.analysis.plan import Analysis, Called, Holds, InitStack, Plan, Refusal
+from scanify.analysis.plan import Analysis, Called, InitStack, Plan, Refusal
 
 
-def with_evidence(found: Analysis, alike: Set[Place] = frozenset()) -> Analysis:
-    """The same with plans for loops whose layers the source leaves open, for whoever has evidence of them.
-
-    Those at the places `alike` are known to have layers that are equal but for arrays.
-    """
+def with_undecided(found: Analysis) -> Analysis:
+    """The same with plans for loops whose layers the source leaves open, for whoever has evidence of them."""
     in_call = found.in_call
-    return replace(
-        found,
-        loops=_planned(found.loops, alike),
-        in_call=None if in_call is None else lambda: _planned(in_call(), frozenset()),
-    )
+    return replace(found, loops=_planned(found.loops), in_call=None if in_call is None else lambda: _planned(in_call()))
 
 
-def _planned(loops: Iterable[Plan | Refusal], alike: Set[Place]) -> tuple[Plan | Refusal, ...]:
+def _planned(loops: Iterable[Plan | Refusal]) -> tuple[Plan | Refusal, ...]:
     """The loops with those that are left open as plans, unless another plan changes the same text."""
     found = list(loops)
     plans = [loop for loop in found if isinstance(loop, Plan)]
@@ -29,7 +22,7 @@ def _planned(loops: Iterable[Plan | Refusal], alike: Set[Place]) -> tuple[Plan |
         if undecided is not None and not any(_overlap(undecided, plan) for plan in plans):
             plans.append(undecided)
             found[at] = undecided
-    return tuple(_as_alike(loop) if isinstance(loop, Plan) and loop.place in alike else loop for loop in found)
+    return tuple(found)
 
 
 def _overlap(one: Plan, other: Plan) -> bool:
@@ -42,7 +35,3 @@ def _overlap(one: Plan, other: Plan) -> bool:
 def _sites(plan: Plan) -> list[Place]:
     stack = plan.stack
     return [] if not isinstance(stack, InitStack) else [s.place for s in stack.sites if not isinstance(s, Called)]
-
-
-def _as_alike(plan: Plan) -> Plan:
-    return replace(plan, holds=Holds.ARRAY_STACKED, rule="SCN101" if plan.rule == "SCN102" else plan.rule)
