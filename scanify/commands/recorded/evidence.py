@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 Accept = Callable[[Plan], bool]
 _DEEPER = "record a run that calls it with two layers or more, or take it with --unsafe"
 _UNREACHED = HeldBack("no call of it was recorded", _DEEPER, finding=False)
-_UNSHOWN = HeldBack("the recorded call does not show it", _DEEPER)
 _KEEP = "keep the loop: no two of its layers share a program"
 
 
@@ -94,23 +93,34 @@ def failed(verified: "Verification") -> bool:
 
 def _held(outcome: Outcome, verified: "Verification", shown: Set[Place], accepted: Set[str]) -> dict[Place, HeldBack]:
     """The loops that are not written: no good call shows them, or each of their layers is of another kind."""
-    doubted = _places(outcome, (run for case in verified.cases if not case.good for run in _reached(case)))
     held = {}
     for plan in outcome.applied:
-        unlike = _unlike(plan, verified)
+        unlike, doubt = _unlike(plan, verified), _doubt(plan, verified)
         if unlike is not None:
             held[plan.place] = HeldBack(
                 f"of its layers no two are alike in the run: {unlike.text}", _KEEP, finding=False
             )
-        elif plan.place not in shown and (plan.left(accepted) or plan.place in doubted):
-            held[plan.place] = _UNSHOWN if plan.place in doubted else _UNREACHED
+        elif plan.place not in shown and doubt:
+            held[plan.place] = HeldBack(f"the recorded call does not show it: {doubt}", _DEEPER)
+        elif plan.place not in shown and plan.left(accepted):
+            held[plan.place] = _UNREACHED
     return held
+
+
+def _doubt(plan: Plan, verified: "Verification") -> str:
+    """Why the first call that runs a loop does not show it; "" if each does, or none runs it."""
+    for case in verified.cases:
+        if not case.good and any(_holds(plan, {_line(run)}) for run in _reached(case)):
+            verdicts = [*case.once, case.parameters, *(v for p in case.policies for v in (p.outputs, p.gradients))]
+            reasons = [each.reason for each in verdicts if each is not None and not each.good]
+            return next(iter([*([case.error] if case.error else []), *case.findings, *reasons]), "it is not proved")
+    return ""
 
 
 def _unlike(plan: Plan, verified: "Verification") -> "SeenLayers | None":
     """The layers of a loop if in every call each is of another kind."""
     seen = _seen(plan, verified)
-    return seen[0] if seen and all(each.kinds == each.count for each in seen) else None
+    return seen[0] if seen and all(each.kinds == each.count > 1 for each in seen) else None
 
 
 def _seen(plan: Plan, verified: "Verification") -> "list[SeenLayers]":
