@@ -25,6 +25,11 @@ def loss(model, x):
 
 """
 READERS = {
+    "a layer of equinox that calls a function": (
+        "class Told(eqx.Module):\n    told: eqx.nn.Lambda\n\n    def __init__(self, f):\n"
+        "        self.told = eqx.nn.Lambda(f)\n\n    def __call__(self, model):\n        return self.told(model)\n\n\n"
+        "def step(x):\n    return Told(eval('f'))(Model(x))\n"
+    ),
     "a library that no table lists": "import wandb\n\n\ndef step(x):\n    wandb.log({'grads': eqx.filter_grad(loss)(Model(x), x)})\n",
     "a library by a part of the model": "import shampoo_x\n\n\nopt = shampoo_x.make()\n\n\ndef step(x):\n    opt.step(eqx.filter(Model(x), eqx.is_array))\n",
     "a table of functions that is chosen from": "def step(x, table, name):\n    return getattr(table, name)(Model(x))\n\n\nstep(1, object(), 'a')\n",
@@ -129,6 +134,12 @@ def train(x, log):
     return eqx.nn.inference_mode(average)
 """
 HARMLESS = {
+    "layers of equinox, of a state": (
+        "class Norm(eqx.Module):\n    norm: eqx.nn.BatchNorm\n\n    def __init__(self):\n"
+        "        self.norm = eqx.nn.BatchNorm(4, 'batch')\n\n"
+        "    def __call__(self, x, state):\n        return self.norm(x, state)\n\n\n"
+        "def step(x):\n    model, state = eqx.nn.make_with_state(Model)(x)\n    return Norm()(model(x), state)\n"
+    ),
     "training": TRAINING,
     "a trainer": (
         "class Trainer:\n    def __init__(self, model, opt):\n        self.model, self.opt = model, opt\n"

@@ -75,6 +75,11 @@ def markdown(
         f"{len(packages)} packages: of {reached} loops that the commands reach, {proved} end PROVED"
         f" ({100 * proved / max(reached, 1):.0f}%); {false_verdicts(after)} false verdicts."
     )
-    others = [f"- {r.package} `{r.file}:{r.line}`, {r.text}".replace("|", "/") for r in after if not r.proved]
+    others = [f"- {r.package} `{r.file}:{r.line}`, {_as_text(r.text)}" for r in after if not r.proved]
     said = ", ".join(f"{name} {version}" for name, version in versions)
     return "\n".join([summary, "", *lines, "", f"With {said}. Not PROVED:", "", *others, ""])
+
+
+def _as_text(said: str) -> str:
+    """A message in a list of Markdown, where brackets would be links and bars the ends of cells."""
+    return said.replace("|", "/").replace("[", r"\[").replace("]", r"\]").replace("*", r"\*").replace("_", r"\_")

@@ -34,6 +34,7 @@ from scanify.analysis.watchers.follow.listed import (
     VALUES_AND_GRADIENTS,
     WRAPPERS,
     gives_tree,
+    is_layer,
     is_optimizer,
     makes_array,
 )
@@ -138,6 +139,8 @@ class Follower(Expressions):
             results.append(self.value(module, method.value).whole)
         if not results and function.made and (not every.tree or all(map(is_optimizer, function.made))):
             results.append(Held(made=function.made))  # `optax.inject_hyperparams(optax.adam)(1e-3)`
+        if not results and function.made and all(map(is_layer, function.made)):
+            results.append(every)
         known = results or function.tree or function.outside
         if not known and every.tree and isinstance(node, ast.Call) and not _is_super(method):
             self._reads(module, node, f"parameters with `{_short(module, node.func)}`, which is not shown")
@@ -212,6 +215,8 @@ class Follower(Expressions):
             if "()" in name:
                 return tuple_of([Held(tree=every.tree)] * 2) if name.endswith("update") else Held(tree=every.tree)
             return Held(made=frozenset({name}), tree=bool(gives) and every.tree)
+        if is_layer(name):
+            return Held(made=frozenset({name}), tree=every.tree)
         if gives is None:
             if every.tree:
                 self._reads(module, node, f"parameters with `{name.replace('builtins.', '')}`, which no table lists")

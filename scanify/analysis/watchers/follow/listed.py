@@ -91,6 +91,13 @@ _TAKING = (
 _OF_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.scipy.")
 ARRAY = "jax.numpy.array"
 """Stands for every function that makes an array; a method of an array gives another one."""
+# Layers of equinox that take arrays and states alone. Those that call functions which they hold are not here.
+_LAYERS = frozenset(
+    """Linear Identity Conv Conv1d Conv2d Conv3d ConvTranspose ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding
+    LayerNorm RMSNorm GroupNorm BatchNorm SpectralNorm WeightNorm Dropout PReLU GRUCell LSTMCell MultiheadAttention
+    RotaryPositionalEmbedding AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d AdaptiveAvgPool1d
+    AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d""".split()
+)
 # What makes a text for people.
 TELLS = frozenset("builtins.print warnings.warn jax.debug.print equinox.tree_pprint pprint.pprint rich.print".split())
 TELLING = ("logging.", "loguru.", "absl.logging.", "rich.")
@@ -114,6 +121,11 @@ def makes_array(name: str) -> bool:
 def is_optimizer(name: str) -> bool:
     """True for functions that make an optimizer or a part of one; harmful ones are reported where they are named."""
     return name.startswith(("optax.", "scanify.optim."))
+
+
+def is_layer(name: str) -> bool:
+    """True for classes of equinox whose objects, when called, read no tree that they are given."""
+    return name.startswith("equinox.nn.") and name.rpartition(".")[2] in _LAYERS
 
 
 def gives_tree(name: str) -> bool | None:
