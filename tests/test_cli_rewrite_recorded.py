@@ -1,0 +1,114 @@
+"""`scanify rewrite --run`: what is written on the evidence of the calls that a program makes, and what is held back."""
+
+from pathlib import Path
+
+import pytest
+
+from scanify.cli import run
+from scanify.errors import Exit
+
+MODEL = """\
+import equinox as eqx
+import jax
+
+
+class Chain(eqx.Module):
+    layers: tuple
+
+    def __init__(self, *layers):
+        self.layers = layers
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Sizes(eqx.Module):
+    layers: list
+
+    def __init__(self, sizes, key):
+        self.layers = [eqx.nn.Linear(a, b, key=key) for a, b in zip(sizes[:-1], sizes[1:])]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = jax.nn.relu(layer(x))
+        return x
+"""
+PROGRAM = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from model import Chain, Sizes
+
+keys = jax.random.split(jax.random.key(0), 4)
+"""
+SAME = "Chain(*[eqx.nn.Linear(4, 4, key=key) for key in keys])(jnp.ones(4))\n"
+UNLIKE = "Sizes([4, 5, 6, 7], keys[0])(jnp.ones(4))\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "model.py").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_loops_that_the_source_leaves_open_are_decided_by_the_run(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "program.py").write_text(PROGRAM + SAME + UNLIKE)
+    assert run(["rewrite", "model.py", "--run", "python program.py", "--remat", "full"]) == Exit.OK
+    text, said = (folder / "model.py").read_text(), capsys.readouterr().err
+    assert "x = BlockSeq.of(self.layers" in text
+    assert "for layer in self.layers:\n            x = jax.nn.relu(layer(x))" in text
+    assert "of its layers no two are alike in the run: 3 layers: Linear (a) + Linear (b) + Linear (c)" in said
+    assert "differ at .weight: float32[5,4] and float32[6,5]" in said
+
+
+def test_a_loop_that_no_call_runs_is_held_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "program.py").write_text(PROGRAM + SAME)
+    assert run(["rewrite", "model.py", "--run", "python program.py", "--remat", "full"]) == Exit.OK
+    assert "model.py:24: SCN102 the loop over self.layers can be rewritten, but no call of it was recorded" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_loop_of_one_layer_is_held_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "program.py").write_text(PROGRAM + "Chain(eqx.nn.Linear(4, 4, key=keys[0]))(jnp.ones(4))\n")
+    assert run(["rewrite", "model.py", "--run", "python program.py", "--remat", "full"]) != Exit.OK
+    assert (folder / "model.py").read_text() == MODEL
+    assert "runs one iteration" in capsys.readouterr().err
+
+
+def test_nothing_is_written_if_no_call_can_be_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "program.py").write_text("raise ValueError('no data')\n")
+    assert run(["rewrite", "model.py", "--run", "python program.py"]) == Exit.VERIFICATION
+    assert (folder / "model.py").read_text() == MODEL
+    assert "ValueError: no data" in capsys.readouterr().err
+
+
+def test_a_model_in_a_test_file_that_pytest_rewrites(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    test = f"{MODEL}\n\ndef test_it():\n    net = Sizes([4] * 4, jax.random.key(0))\n    assert net(jax.numpy.ones(4)).ndim == 1\n"
+    (folder / "test_it.py").write_text(test)
+    command = ["verify", "test_it.py", "--run", "pytest -q test_it.py", "--remat", "full", "--no-measure"]
+    assert run(command) == Exit.OK
+    assert "PROVED  1 case in 1 variant" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("bash run.sh", "'bash' is no console script of this environment"),
+        ("python missing.py", "there is no file"),
+        ("train.py", "write `python train.py`"),
+        ("python -c pass", "options of Python itself are not supported"),
+        ("", "--run is empty"),
+    ],
+)
+def test_other_commands_are_errors(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: str, message: str
+) -> None:
+    assert run(["rewrite", "model.py", "--run", command]) == Exit.USAGE
+    assert message in capsys.readouterr().err
