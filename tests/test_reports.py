@@ -92,7 +92,7 @@ class TestCheckAsText:
 class TestCheckAsJson:
     def test_is_the_object_other_tools_rely_on(self) -> None:
         document = json.loads(check_json.render(findings(ANALYSIS, {}, HERE)))
-        assert list(document) == ["version", "files", "skipped", "loops", "comments", "remarks"]
+        assert list(document) == ["version", "files", "skipped", "loops", "readers", "comments", "remarks"]
         assert (document["version"], document["files"]) == (1, 4)
         assert document["skipped"] == [{"path": "bad.py", "reason": "line 3: expected an expression"}]
         assert document["loops"][0] == {
@@ -111,6 +111,7 @@ class TestCheckAsJson:
             "xs": {"key": 0},
             "broadcast": ["mask"],
             "ys": [],
+            "stack": "init",
             "obligations": [],
         }
 

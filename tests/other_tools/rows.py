@@ -121,12 +121,12 @@ ROWS: tuple[Row, ...] = (
         both(
             "`--unsafe`, with the obligations of each; or a case that proves it",
             of(
-                "scanify rewrite a.py",
+                "scanify rewrite --stack init a.py",
                 _code(0, "unsafe:"),
                 files={"a.py": MODEL + "\n\ndef f(m: Model):\n    return jax.tree.leaves(m)\n"},
             ),
             of(
-                "scanify rewrite --unsafe a.py",
+                "scanify rewrite --stack init --unsafe a.py",
                 _changes(0),
                 files={"a.py": MODEL + "\n\ndef f(m: Model):\n    return jax.tree.leaves(m)\n"},
             ),

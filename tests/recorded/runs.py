@@ -2,7 +2,6 @@
 
 import textwrap
 from pathlib import Path
-from types import MappingProxyType
 
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, rewrite_sources
@@ -64,13 +63,17 @@ from model import Block, Net, centred, forward
 net = Net(4, 3, key=jax.random.key(0))
 x = jnp.ones(4)
 """
-ON_RIGHT = MappingProxyType[str, str]({})
 
 
 def run(
     folder: Path, program: str, comparer: str = "tests.recorded.runs:described", edit: tuple[str, str] | None = None
 ) -> tuple[CaseResult, ...]:
     """Run a program that goes on after `PROGRAM`, with what a rewrite of `MODEL` gives; `edit` changes that."""
+    return run_case(request(folder, program, comparer, edit))
+
+
+def request(folder: Path, program: str, comparer: str, edit: tuple[str, str] | None = None) -> Request:
+    """Return what the child process of such a run is asked."""
     (folder / "model.py").write_text(MODEL)
     (folder / "program.py").write_text(PROGRAM + textwrap.dedent(program))
     files = [folder / "model.py", folder / "program.py"]
@@ -80,7 +83,7 @@ def run(
         before, after = changed[files[0]]
         assert edit[0].encode() in after
         changed[files[0]] = before, after.replace(edit[0].encode(), edit[1].encode())
-    request = Request(
+    return Request(
         case=command_case("python program.py", folder),
         target=folder / "model.py",
         changes=tuple(Change(path, *texts) for path, texts in changed.items()),
@@ -91,7 +94,6 @@ def run(
         directory=folder,
         comparer=comparer,
     )
-    return run_case(request)
 
 
 def described(name, before, after, **options):  # type: ignore[no-untyped-def]

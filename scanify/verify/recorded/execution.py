@@ -42,7 +42,6 @@ def execute(command: Command, overlay: Overlay, version: Version) -> Ending:
         if event in _PROCESSES:
             processes.append(event)
 
-    os.environ[RECORDING] = command.text
     with overlay.active(version), _surroundings(command), hearing(hear):
         text = _ended(command, overlay, version)
     return Ending(text, bool(processes))
@@ -92,15 +91,19 @@ def _surroundings(command: Command) -> Iterator[None]:
 
     What random numbers follow is as it was before when the run ends, so that the next run draws the same.
     """
-    argv, main = sys.argv, sys.modules["__main__"]
+    argv, main, recording = sys.argv, sys.modules["__main__"], os.environ.get(RECORDING)
     states = random.getstate(), np.random.get_state()
     first = Path(command.target).parent if command.kind == "file" else command.folder
     sys.argv = [command.target, *command.arguments]
     sys.path.insert(0, str(first))
     os.chdir(command.folder)
+    os.environ[RECORDING] = command.text
     try:
         yield
     finally:
+        os.environ.pop(RECORDING)
+        if recording is not None:
+            os.environ[RECORDING] = recording
         sys.argv, sys.modules["__main__"] = argv, main
         random.setstate(states[0])
         np.random.set_state(states[1])
