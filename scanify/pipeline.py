@@ -1,6 +1,7 @@
 """The straight line from paths to changed files: the stages joined, with nothing printed and nothing written."""
 
 import ast
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
@@ -65,15 +66,22 @@ class Project:
         self._read: dict[Path, Source | None] = {source.path.resolve(): source for source in self.sources}
 
     @classmethod
-    def load(cls, paths: Iterable[Path], *, selection: Selection | None = None) -> "Project":
-        """Read every file that `paths` stand for. Raises ScanifyError where one does not exist."""
-        given = list(paths)
+    def load(
+        cls, paths: Iterable[Path], *, selection: Selection | None = None, programs: Iterable[Path] = ()
+    ) -> "Project":
+        """Read every file that `paths` stand for. Raises ScanifyError where one does not exist.
+
+        `programs` are files that use the project from outside of its folder: they, and what they import, are known.
+        """
+        given, more = list(paths), [normal(path) for path in programs]
         if selection is None:
             selection = Selection(project_root(given))
         found = [read(normal(file)) for file in discover(given, selection)]
         sources = [each for each in found if isinstance(each, Source)]
         skipped = [each for each in found if isinstance(each, Skipped)]
-        return cls(sources, skipped, selection.root, project_files(selection, given))
+        root = Path(os.path.commonpath([selection.root, *(path.parent for path in more)]))
+        listed = project_files(selection, given)
+        return cls(sources, skipped, root, lambda: dict.fromkeys([*listed(), *more]))
 
     @classmethod
     def of_text(cls, data: bytes, path: Path, *, root: Path, selection: Selection | None = None) -> "Project":

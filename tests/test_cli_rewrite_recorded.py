@@ -35,6 +35,22 @@ class Sizes(eqx.Module):
             x = jax.nn.relu(layer(x))
         return x
 """
+BLOCKS = """\
+import equinox as eqx
+import jax
+
+
+class Model(eqx.Module):
+    layers: list[eqx.nn.Linear]
+
+    def __init__(self, key):
+        self.layers = [eqx.nn.Linear(4, 4, key=k) for k in jax.random.split(key, 3)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
 PROGRAM = """\
 import equinox as eqx
 import jax
@@ -112,3 +128,23 @@ def test_other_commands_are_errors(
 ) -> None:
     assert run(["rewrite", "model.py", "--run", command]) == Exit.USAGE
     assert message in capsys.readouterr().err
+
+
+def test_the_program_is_read_wherever_it_lies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A decay mask by rank in a program outside of the folder of the model keeps the list a list."""
+    source, program = folder / "src", folder / "program"
+    for each in (source, program):
+        each.mkdir()
+    (source / "pyproject.toml").write_text("")
+    (folder / "pyproject.toml").unlink()
+    (folder / "model.py").unlink()
+    (source / "model.py").write_text(BLOCKS)
+    mask = "optimiser = optax.adamw(1e-1, mask=lambda p: jax.tree.map(lambda a: a.ndim > 1, p))\n"
+    head = "import sys\nsys.path.insert(0, 'src')\nimport optax\n"
+    model = "from model import Model\nModel(jax.random.key(0))(jnp.ones(4))\n"
+    (program / "train.py").write_text(head + PROGRAM.replace("from model import Chain, Sizes\n", "") + mask + model)
+    command = ["rewrite", "src", "--run", "python program/train.py", "--remat", "full", "--check"]
+    assert run(command) == Exit.FINDINGS
+    said = capsys.readouterr().err
+    assert "the list stays and is stacked in each call" in said
+    assert "program/train.py:9 reads the rank of each leaf (SCN310)" in said

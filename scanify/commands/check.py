@@ -104,8 +104,7 @@ def command(
     and code that does with stacks and scans of layers what it hardly means.
 
     PATHS are files and folders, without any the current folder; `-` reads standard input. Exits with 1 if a loop can be
-    rewritten, a stack is misused or a file could not be read, and with 0 if not: a loop that is refused does not fail
-    the command.
+    rewritten, a stack is misused or a file could not be read, else with 0: a loop that is refused fails nothing.
 
     With --run it also says which of these loops a program of yours runs, so that a rewrite could be proved on it.
     """
@@ -117,6 +116,7 @@ def command(
         no_gitignore=no_gitignore,
         quiet=quiet or show_files,
         writes=fix_ignores,
+        commands=running.commands,
     )
     wanted = chosen(given.config, select, ignore)
     colour = form in COLOURED and output is None and in_colour()

@@ -20,6 +20,7 @@ from scanify.report.sentences import plural
 from scanify.report.terminal import tell
 from scanify.source.discover import Selection
 from scanify.source.root import normal
+from scanify.verify.cases.command import parse_command, program_files
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -189,8 +190,11 @@ def load_project(
     accepted: frozenset[str] = frozenset(),
     quiet: bool = False,
     writes: bool = False,
+    commands: tuple[str, ...] = (),
 ) -> Given:
     """Read the files that `paths` name. Who `writes` files has those finished first that a killed run was writing.
+
+    What `commands` run, and those of the configuration, is known with the project, wherever it lies.
 
     Says on standard error where there is no Python file at all, unless it is to be `quiet`. Raises ScanifyError where
     a path does not exist.
@@ -210,7 +214,9 @@ def load_project(
     if writes:
         _finish_earlier(config.root)
     with waiting(f"reading {', '.join(paths)} ..."):
-        project = Project.load(files, selection=selection)
+        runs = [(text, Path.cwd()) for text in commands] or [(text, config.root) for _, text in config.commands]
+        programs = [path for text, folder in runs for path in program_files(parse_command(text, folder))]
+        project = Project.load(files, selection=selection, programs=programs)
     if not project.sources and not project.skipped and not quiet:
         tell(f"scanify: {_nothing(files, selection)}", err=True)
     return Given(project, config, _stack(stack, config), target=_form(project, config, wanted), accepted=accepted)

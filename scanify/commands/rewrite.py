@@ -104,14 +104,13 @@ def command(
     """Rewrite the loops over layers in PATHS as scans over stacked layers.
 
     PATHS are files and folders; `-` rewrites standard input to standard output. Safe fixes are applied; unsafe ones
-    with --unsafe, or when a case has just verified them: one that is named, those of the configuration, or for one file
-    one that is proposed (see scanify case). A list that other code may need stays (see --accept).
-    Exits with 0 when that is done, whether or not anything changed; with 1 if a file could not be read, if a loop was
-    held back that a case runs, or with --check or --diff if anything would change; with 3 if verification failed or no
-    policy fits into the memory budget: then nothing is written.
+    with --unsafe, or when a case has just verified them: one that is named, those of the configuration, or for one
+    file one that is proposed (see scanify case). A list that other code may need stays (see --accept). Exits with 0
+    when that is done; with 1 if a file could not be read, a loop that a case runs was held back, or (--check,
+    --diff) anything would change; with 3, and nothing written, if verification failed or no policy fits the budget.
     """
-    demand_no_contradiction((*cases, *running.commands), no_verify=no_verify)
-    showing = Showing(diff, check, quiet)
+    showing, commands = Showing(diff, check, quiet), running.commands
+    demand_no_contradiction((*cases, *commands), no_verify=no_verify)
     given = load_project(
         paths,
         stack,
@@ -120,6 +119,7 @@ def command(
         no_gitignore=no_gitignore,
         wanted=wanted,
         writes=not showing.only,
+        commands=commands,
     )
     run = run_before_writing(cases, given, running, no_verify)
     policy, given = remat or given.config.remat, replace(given, remat=remat, accepted=accepted)
@@ -134,7 +134,7 @@ def command(
         outcome, verified = _by_choice(given, demand_case(run, "remat auto chooses"), budget)
     else:
         outcome, verified = _by_name(given, policy, run, measure=measure, paced=not advise)
-    _say_unverified(outcome, run, explicit=bool(cases or running.commands))
+    _say_unverified(outcome, run, explicit=bool(cases or commands))
     if timed is not None and verified is not None and not verified.failed:
         verified = verified.advised(partial(verify_outcome, outcome, given.project, timed, requested=None))
     proofs = commands_that_prove(outcome.held, given) if run is None or run.proposed else {}

@@ -153,7 +153,8 @@ def command(
         return replay_file(replay)
     _check_mode(file, before, after, against, named=stack is not None or wanted.said or bool(accepted))
     demand_values(steps, abstract=running.abstract)
-    given = load_project((file,), stack, wanted=wanted, accepted=accepted) if file and against is None else None
+    load = partial(load_project, stack=stack, wanted=wanted, accepted=accepted, commands=running.commands)
+    given = load((file,)) if file and against is None else None
     named = [Path(each) for each in (file, before, after) if each is not None]
     config = load_config(named) if given is None else given.config
     run = choose_run(cases, config, running)

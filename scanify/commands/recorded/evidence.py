@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Accept = Callable[[Plan], bool]
 _DEEPER = "record a run that calls it with two layers or more, or take it with --unsafe"
 _UNREACHED = HeldBack("no call of it was recorded", _DEEPER, finding=False)
+_PRINTED = 12  # lines of what a command printed last
 _KEEP = "keep the loop: no two of its layers share a program"
 
 
@@ -43,7 +44,9 @@ def by_recorded_calls(
     verified = verify(outcome)
     errors = [case.error for case in verified.cases if case.error is not None]
     if len(errors) == len(verified.cases):
-        raise CaseFailed("no file was changed, as no call could be compared\n" + "\n".join(dict.fromkeys(errors)))
+        printed = [f"  | {line}" for case in verified.cases for line in case.output.strip().splitlines()[-_PRINTED:]]
+        said = [*dict.fromkeys(errors), *(["it printed:", *printed] if printed else [])]
+        raise CaseFailed("\n".join(["no file was changed, as no call could be compared", *said]))
     if failed(verified):
         return outcome, verified
     shown = _places(outcome, (run for case in verified.cases if _shows(case) for run in case.loops), iterations=2)

@@ -55,6 +55,26 @@ def parse_command(text: str, folder: Path) -> Command:
     return Command(text, "script", first, tuple(rest), folder)
 
 
+def program_files(command: Command) -> list[Path]:
+    """Return the files of a command, as far as it names them: its script or module, and the tests given to pytest."""
+    folder = command.folder
+    if command.kind == "file":
+        return [Path(command.target)]
+    if command.target != "pytest":
+        parts = command.target.split(".")
+        places = [base.joinpath(*parts) for base in (folder, folder / "src")]
+        return [
+            path for place in places for path in (place.with_suffix(".py"), place / "__main__.py") if path.is_file()
+        ]
+    given = [folder / argument.partition("::")[0] for argument in command.arguments if not argument.startswith("-")]
+    tests = [path for path in given if path.exists()] or [folder / "tests"]
+    found = [file for path in tests for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    above = {
+        parent / "conftest.py" for path in tests for parent in (path, *path.parents) if parent.is_relative_to(folder)
+    }
+    return [path for path in (*found, *sorted(above)) if path.suffix == ".py" and path.is_file()]
+
+
 def _python(text: str, words: list[str], folder: Path) -> Command:
     while words and words[0] in _IGNORED:
         words = words[1:]

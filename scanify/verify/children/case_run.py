@@ -68,6 +68,7 @@ class CaseProcess:
         self.lifeline = lifeline
         self.alone: Any = None
         self.seconds: list[tuple[str, float]] = []
+        self.notes: tuple[str, ...] = ()
         self.overlay = overlay_of(request)
 
     def results_or_error(self) -> tuple[CaseResult, ...]:
@@ -95,7 +96,8 @@ class CaseProcess:
                     result = self._variant(compare, before, after, settings, certificate)
                     certificate["good"] = result.good
                 seconds = (*(() if at else self.seconds), *result.seconds)
-                yield replace(result, case=self.request.case.text, variant=variant, seconds=seconds)
+                notes = (*result.notes, *self.notes)
+                yield replace(result, case=self.request.case.text, variant=variant, seconds=seconds, notes=notes)
 
     def pairs(self, settings: Settings) -> Iterator[tuple[Variant, CaseBuild, CaseBuild]]:
         """Load both versions; yield each variant of the case, in words, with what builds it in both."""

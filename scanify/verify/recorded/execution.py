@@ -23,6 +23,7 @@ from scanify.verify.recorded.watch import Ended
 from scanify.verify.versions.loaded import Version, VersionLoader
 from scanify.verify.versions.overlay import Overlay
 
+ENDED = "was ended"  # by the watcher
 _PROCESSES = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn")
 
 
@@ -51,7 +52,7 @@ def _ended(command: Command, overlay: Overlay, version: Version) -> str:
     try:
         _start(command, version)
     except Ended:
-        return "was ended"
+        return ENDED
     except SystemExit as error:
         return f"ended with exit code {error.code or 0}"
     except BaseException as error:

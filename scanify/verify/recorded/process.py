@@ -13,7 +13,7 @@ from scanify.verify.children.case_run import CaseProcess, Variant
 from scanify.verify.profile.source_loops import Loop
 from scanify.verify.recorded.build import RecordedBuild
 from scanify.verify.recorded.call import RecordedCall
-from scanify.verify.recorded.execution import Ending, execute
+from scanify.verify.recorded.execution import ENDED, Ending, execute
 from scanify.verify.recorded.functions import Function, functions_with, lines_of, same_outside
 from scanify.verify.recorded.same import unlike
 from scanify.verify.recorded.watch import Watcher
@@ -50,6 +50,8 @@ class RecordedProcess(CaseProcess):
         calls = original.watcher.calls
         if not calls:
             raise CaseError(self._nothing_reached(wanted, original))
+        if original.ending.text == ENDED:
+            self.notes = ("the run was ended at the first calls of these loops: what later calls do is not shown",)
         rewritten, pairs = original, [(call, call) for call in calls]
         if any(change.original != change.rewritten for change in self.request.changes):
             rewritten, pairs = self._ran_rewritten(calls, settings)
