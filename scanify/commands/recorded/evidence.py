@@ -49,14 +49,23 @@ def by_recorded_calls(
         raise CaseFailed("\n".join(["no file was changed, as no call could be compared", *said]))
     if failed(verified):
         return outcome, verified
-    shown = _places(outcome, (run for case in verified.cases if _shows(case) for run in case.loops), iterations=2)
+    shown = _shown(outcome, verified)
     held = _held(outcome, verified, shown, accepted)
     if held:
         outcome = rewrite(lambda plan: takes(plan) and plan.place not in held)
         if any(plan.place not in held for plan in outcome.applied if plan.place in shown):
             verified = verify(outcome)
+            lost = {plan.place for plan in outcome.applied if plan.left(accepted)} - _shown(outcome, verified)
+            if lost and not failed(verified):
+                places = ", ".join(sorted(place.named for place in lost))
+                raise CaseFailed(f"no file was changed, as a second run of the command does not show {places}")
     outcome = _with_reasons(outcome, held, accepted)
     return outcome, with_held_back(verified, outcome)
+
+
+def _shown(outcome: Outcome, verified: "Verification") -> frozenset[Place]:
+    """The loops that a good call runs for two iterations or more."""
+    return _places(outcome, (run for case in verified.cases if _shows(case) for run in case.loops), iterations=2)
 
 
 def _with_reasons(outcome: Outcome, held: dict[Place, HeldBack], accepted: Set[str]) -> Outcome:
