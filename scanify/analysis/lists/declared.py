@@ -1,0 +1,115 @@
+"""What annotations say of objects and of the elements of lists."""
+
+import ast
+from dataclasses import dataclass
+
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.module import Module
+from scanify.analysis.lists.layer_list import Class
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.project_facts import ProjectFacts
+
+LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())
+_DICT_TYPES = frozenset("dict Dict Mapping MutableMapping OrderedDict".split())
+_THROUGH = frozenset(
+    "Annotated Final ClassVar Required NotRequired ReadOnly InitVar AbstractVar AbstractClassVar".split()
+)
+_DATA = ("builtins.", "jax.Array", "jax.numpy.", "numpy.", "jax.typing.", "enum.")
+_NO_DATA = frozenset("builtins.object builtins.type builtins.callable".split())
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """What an annotation says: of a list the class of its elements, else that of the object itself.
+
+    `listed`: it says list, tuple or dict. `data`: what is named is shown to be no module. `several`: elements are
+    lists themselves. `optional`: None is allowed.
+    """
+
+    cls: Class | None = None
+    listed: bool = False
+    of_dict: bool = False
+    data: bool = False
+    several: bool = False
+    optional: bool = False
+
+
+def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None) -> Declared:
+    """Read an annotation that stands in a file."""
+    annotation = unquoted(annotation) if annotation is not None else None
+    if annotation is None:
+        return Declared()
+    match annotation:
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return _union(project, module, [left, right])
+        case ast.Subscript(value=outer, slice=inner):
+            name = (dotted(outer) or "").rpartition(".")[2]
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            if name == "Optional":
+                return _union(project, module, [parts[0], ast.Constant(None)])
+            if name == "Union":
+                return _union(project, module, parts)
+            if name in _THROUGH:
+                return declared(project, module, parts[0])
+            if name in LIST_TYPES or name == "List":
+                return _elements(project, module, parts, of_dict=False)
+            if name in _DICT_TYPES:
+                return _elements(project, module, parts[1:], of_dict=True)
+            return declared(project, module, outer)
+        case _:
+            return _plain(project, module, annotation)
+
+
+def _plain(project: ProjectFacts, module: Module, annotation: ast.expr) -> Declared:
+    name = dotted(annotation)
+    last = (name or "").rpartition(".")[2]
+    if last in LIST_TYPES | _DICT_TYPES:
+        return Declared(listed=True, of_dict=last in _DICT_TYPES)
+    meaning = project.index.resolve(module, name) if name is not None else None
+    if isinstance(meaning, External):
+        if project.classes.is_module(meaning):
+            return Declared(None if meaning.qualname.endswith(".Module") else meaning)
+        jaxtyping = meaning.qualname.startswith("jaxtyping.") and last != "PyTree"
+        data = meaning.qualname.startswith(_DATA) and meaning.qualname not in _NO_DATA
+        return Declared(data=data or jaxtyping)
+    if isinstance(meaning, Definition) and isinstance(meaning.node, ast.ClassDef):
+        if project.classes.is_module(meaning):
+            return Declared(meaning)
+        protocol = any(getattr(each, "qualname", "") == "typing.Protocol" for each in project.classes.bases(meaning))
+        heirs = any(project.classes.is_module(each) for each in project.classes.heirs(meaning))
+        known = project.classes.known_bases(meaning) or project.classes.is_foreign(meaning)
+        return Declared(data=known and not protocol and not heirs)
+    return Declared()
+
+
+def _union(project: ProjectFacts, module: Module, parts: list[ast.expr]) -> Declared:
+    none = [isinstance(each, ast.Constant) and each.value is None for each in parts]
+    found = [declared(project, module, each) for each, empty in zip(parts, none, strict=True) if not empty]
+    optional = any(none) or any(each.optional for each in found)
+    if len(found) == 1:
+        only = found[0]
+        return Declared(only.cls, only.listed, only.of_dict, only.data, only.several, optional)
+    data = bool(found) and all(each.data for each in found)
+    return Declared(None, any(each.listed for each in found), False, data, False, optional)
+
+
+def _elements(project: ProjectFacts, module: Module, parts: list[ast.expr], *, of_dict: bool) -> Declared:
+    """The one class of what stands in the brackets of a list type; none if there are several."""
+    parts = [each for each in parts if not (isinstance(each, ast.Constant) and each.value is Ellipsis)]
+    found = [declared(project, module, each) for each in parts]
+    if not found:
+        return Declared(listed=True, of_dict=of_dict)
+    same = len({ast.unparse(each) for each in parts}) == 1
+    several = any(each.listed for each in found)
+    data = all(each.data for each in found)
+    return Declared(found[0].cls if same else None, True, of_dict, data, several)
+
+
+def unquoted(annotation: ast.expr) -> ast.expr | None:
+    """Return an annotation that may be written as a text as an expression, None if it is none."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            return ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return None
+    return annotation

@@ -1,0 +1,166 @@
+"""The field that holds a list: where its class fills it, what is declared, and whether it keeps what is assigned."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from scanify.analysis.facts import Place
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.lists.contents import Contents, ContentsReader
+from scanify.analysis.lists.declared import Declared, declared
+from scanify.analysis.lists.layer_list import not_shown
+from scanify.analysis.lists.statements import Grown, Put, statements_about
+from scanify.analysis.lists.varies import Home
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS, Function, parameters
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.project_facts import ProjectFacts
+
+_CONSTRUCTORS = ("__init__", "__post_init__")
+_STORED_BY_NAME = ("setattr", "__setattr__")
+
+
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """One method that fills the field: the class whose method it is, and the name of the field in it."""
+
+    owner: Definition
+    home: Home
+    target: str
+
+    @property
+    def function(self) -> Function:
+        """The method."""
+        assert self.home.function is not None
+        return self.home.function
+
+    @property
+    def constructs(self) -> bool:
+        """True if the method is a constructor."""
+        return self.function.name in _CONSTRUCTORS
+
+
+@dataclass(eq=False)
+class FieldFacts:
+    """A field of a class: what it is shown to hold, the methods that fill it, and what is declared."""
+
+    owner: Definition
+    attribute: str
+    contents: Contents
+    fillings: list[Filling] = field(default_factory=list)
+    declared: Declared = field(default_factory=Declared)
+    parameter: bool = False
+
+
+def field_facts(project: ProjectFacts, owner: Definition, attribute: str, nested: int = 0) -> FieldFacts:
+    """Read what a class, those that it inherits from and those that inherit from it put into a field."""
+    reader = ContentsReader(project, nested)
+    facts = FieldFacts(owner, attribute, reader.contents)
+    related = (*project.classes.lineage(owner), *project.classes.heirs(owner))
+    facts.fillings = [each for cls in dict.fromkeys(related) for each in _fillings(project, cls, attribute)]
+    annotated = project.classes.fields(owner).get(attribute)
+    if annotated is not None:
+        facts.declared = declared(project, annotated.owner.module, annotated.statement.annotation)
+    for filling in facts.fillings:
+        reader.filled(filling.home, filling.function.body, filling.target)
+    _note_others(project, facts)
+    _note_parameters(project, facts)
+    reader.contents.optional |= facts.declared.optional
+    return facts
+
+
+def _fillings(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[Filling]:
+    for method in project.classes.methods(cls).values() if cls.module.writes(attribute) else ():
+        names = parameters(method)
+        if not names:
+            continue
+        home, target = Home(project, cls.module, method), f"{names[0].arg}.{attribute}"
+        mentioned = any(isinstance(each, ast.Attribute) and each.attr == attribute for each in nodes_in(*method.body))
+        about = statements_about(home, method.body, target) if mentioned else []
+        if any(isinstance(each, Put | Grown) for each in about):
+            yield Filling(cls, home, target)
+
+
+def _note_others(project: ProjectFacts, facts: FieldFacts) -> None:
+    """Note what else may put layers into the field than one constructor."""
+    attribute, contents = facts.attribute, facts.contents
+    for filling in facts.fillings:
+        place = filling.home.module.place(filling.function)
+        if not filling.constructs:
+            text = f"`{filling.function.name}` fills `{attribute}`, and not the constructor alone"
+            contents.open.append(not_shown(text, place))
+    constructors = [each for each in facts.fillings if each.constructs]
+    if len(constructors) > 1:
+        first, second, *_ = constructors
+        place = second.home.module.place(second.function)
+        text = f"`{attribute}` is filled in several places: in `{first.owner.name}` and in `{second.owner.name}`"
+        contents.open.append(not_shown(text, place))
+    stored = next(_stored_by_name(project, facts), None)
+    if stored is not None:
+        contents.open.append(not_shown(f"`{attribute}` is stored by its name, as a text", stored))
+    if project.classes.is_replaced(facts.owner, attribute):
+        text = f"code outside of the constructor may put another list into `{attribute}`"
+        contents.open.append(not_shown(text, facts.owner.module.place(facts.owner.node)))
+
+
+def _stored_by_name(project: ProjectFacts, facts: FieldFacts) -> Iterator[Place]:
+    """`object.__setattr__(self, "layers", ...)` in the classes that may fill the field."""
+    for cls in (*project.classes.lineage(facts.owner), *project.classes.heirs(facts.owner)):
+        calls = (
+            (each for each in nodes_in(cls.node) if isinstance(each, ast.Call)) if cls.module.writes("setattr") else ()
+        )
+        for call in calls:
+            named = any(isinstance(each, ast.Constant) and each.value == facts.attribute for each in call.args)
+            if named and (dotted(call.func) or "").rpartition(".")[2] in _STORED_BY_NAME:
+                yield cls.module.place(call)
+
+
+def _note_parameters(project: ProjectFacts, facts: FieldFacts) -> None:
+    """Note what callers give: a parameter of a constructor, or a field of a class without one."""
+    owner, contents = facts.owner, facts.contents
+    for home, name in contents.parameters:
+        function = home.function
+        if not isinstance(function, FUNCTIONS):
+            continue
+        said = next((each.annotation for each in parameters(function) if each.arg == name), None)
+        found = declared(project, home.module, said)
+        if facts.declared.cls is None and (found.cls is not None or found.data):
+            facts.declared = found
+        facts.parameter = True
+        text = f"`{facts.owner.name}` gets `{name}` from its caller"
+        contents.open.append(not_shown(text, home.module.place(function)))
+    if facts.fillings:
+        return
+    annotated = project.classes.fields(owner).get(facts.attribute)
+    constructor = project.classes.method(owner, "__init__")
+    if annotated is not None and constructor is None:
+        facts.parameter = True
+        text = f"the callers of `{owner.name}` fill its field `{facts.attribute}`"
+        contents.open.append(not_shown(text, annotated.owner.module.place(annotated.statement)))
+    elif not contents.open:
+        text = f"nothing is shown to fill `{facts.attribute}` of `{owner.name}`"
+        contents.open.append(not_shown(text, owner.module.place(owner.node)))
+
+
+def keeps_otherwise(project: ProjectFacts, facts: FieldFacts) -> tuple[str, Place, bool] | None:
+    """Return why a field may hold something else than is assigned, and whether a copy as a list or a tuple is all."""
+    found = project.classes.fields(facts.owner).get(facts.attribute)
+    made = found.default if found is not None else None
+    if found is None or not isinstance(made, ast.Call):
+        return None
+    module, name = found.owner.module, facts.attribute
+    place = module.place(made)
+
+    def library(node: ast.expr) -> str:
+        meaning = project.index.resolve(module, dotted(node) or "?")
+        return meaning.qualname if isinstance(meaning, External) else ""
+
+    if not library(made.func):
+        text = f"the field `{name}` is made by `{ast.unparse(made.func)}`, which may convert what is assigned"
+        return text, place, False
+    for keyword in made.keywords:
+        off = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+        if keyword.arg == "converter" or (keyword.arg == "static" and not off):
+            copies = keyword.arg == "converter" and library(keyword.value) in ("builtins.list", "builtins.tuple")
+            return f"the field `{name}` has `{keyword.arg}={ast.unparse(keyword.value)}`", place, copies
+    return None

@@ -1,0 +1,117 @@
+"""Which class an object is of, by the shapes that show it: `self`, an annotation, one constructor call."""
+
+import ast
+from collections.abc import Iterator
+
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.module import Module
+from scanify.analysis.lists.contents import ContentsReader
+from scanify.analysis.lists.declared import declared
+from scanify.analysis.lists.fields import field_facts
+from scanify.analysis.lists.layer_list import Class
+from scanify.analysis.lists.statements import Put, statements_about
+from scanify.analysis.lists.varies import Home
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, scope_of
+from scanify.analysis.project_facts import ProjectFacts
+
+_DEEPEST = 6  # attributes of attributes that are followed; what is deeper has no class that is shown
+
+
+def home_of(project: ProjectFacts, module: Module, node: ast.AST) -> Home:
+    """Return where a node stands."""
+    function = scope_of(module, node).function.node
+    return Home(project, module, function if isinstance(function, FUNCTIONS) else None)
+
+
+def class_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int = 0) -> Class | None:
+    """Return the class of an object, or of each element of a list; None if it is not shown."""
+    if depth > _DEEPEST:
+        return None
+    match node:
+        case ast.Name(id=name):
+            scope = scope_of(module, node)
+            if scope.self_name == name and scope.owner is not None:
+                return Definition(module, scope.owner.name, scope.owner)
+            return _of_name(project, module, node, depth)
+        case ast.Attribute(value=value, attr=attr):
+            owner = class_of(project, module, value, depth + 1)
+            return _of_field(project, owner, attr) if isinstance(owner, Definition) else None
+        case ast.Subscript(value=ast.Attribute(value=value, attr=attr)):
+            owner = class_of(project, module, value, depth + 1)
+            return element_class(project, owner, attr) if isinstance(owner, Definition) else None
+        case ast.Call():
+            found = home_of(project, module, node).meaning(node.func)
+            return found if isinstance(found, Definition | External) and project.classes.is_module(found) else None
+        case _:
+            return None
+
+
+def element_class(project: ProjectFacts, owner: Definition, attribute: str) -> Class | None:
+    """Return the one class of the elements of a field that holds a list."""
+    facts = field_facts(project, owner, attribute)
+    if facts.contents.made and not facts.contents.open:
+        classes = {getattr(each.cls, "node", each.cls): each.cls for each in facts.contents.made}
+        return next(iter(classes.values())) if len(classes) == 1 else None
+    return facts.declared.cls if facts.declared.listed else None
+
+
+def _of_field(project: ProjectFacts, owner: Definition, attribute: str) -> Class | None:
+    """The class of a field: that of the one call that fills it in a constructor, else the one that is declared."""
+    related = (*project.classes.lineage(owner), *project.classes.heirs(owner))
+    values = [pair for cls in related for pair in _assigned(project, cls, attribute)]
+    if len(values) == 1 and isinstance(values[0][1], ast.Call):
+        made = class_of(project, values[0][0], values[0][1])
+        if made is not None:
+            return made
+    annotated = project.classes.fields(owner).get(attribute)
+    if annotated is None:
+        return None
+    found = declared(project, annotated.owner.module, annotated.statement.annotation)
+    return None if found.listed else found.cls
+
+
+def _assigned(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[tuple[Module, ast.expr]]:
+    for method in project.classes.methods(cls).values() if cls.module.writes(attribute) else ():
+        names = parameters(method)
+        target = f"{names[0].arg}.{attribute}" if names else attribute
+        for each in statements_about(Home(project, cls.module, method), method.body, target):
+            if isinstance(each, Put):
+                yield cls.module, each.value
+
+
+def _of_name(project: ProjectFacts, module: Module, node: ast.Name, depth: int) -> Class | None:
+    home = home_of(project, module, node)
+    values = home.values_of(node.id)
+    if not values and home.is_local(node) and home.function is not None:
+        said = next((each.annotation for each in parameters(home.function) if each.arg == node.id), None)
+        found = declared(project, module, said)
+        return None if found.listed else found.cls
+    walked = walked_by(module, node)
+    if walked is not None and len(values) <= 1:
+        container = walked.iter
+        if isinstance(container, ast.Attribute):
+            owner = class_of(project, module, container.value, depth + 1)
+            return element_class(project, owner, container.attr) if isinstance(owner, Definition) else None
+        return _element_of_local(home, container) if isinstance(container, ast.Name) else None
+    value = values[0][1] if len(values) == 1 else None
+    return class_of(project, module, value, depth + 1) if value is not None else None
+
+
+def _element_of_local(home: Home, node: ast.Name) -> Class | None:
+    reader = ContentsReader(home.project)
+    reader.value(home, node)
+    classes = {getattr(each.cls, "node", each.cls): each.cls for each in reader.contents.made}
+    shown = len(classes) == 1 and not reader.contents.open and not reader.contents.parameters
+    return next(iter(classes.values())) if shown else None
+
+
+def walked_by(module: Module, node: ast.Name) -> ast.For | ast.comprehension | None:
+    """Return the loop around that binds a name as its one target."""
+    for around in ancestors(module, node):
+        heads = getattr(around, "generators", ()) or ([around] if isinstance(around, ast.For) else ())
+        for head in heads:
+            if isinstance(head.target, ast.Name) and head.target.id == node.id:
+                return head
+        if isinstance(around, (*FUNCTIONS, ast.Lambda)):
+            return None
+    return None

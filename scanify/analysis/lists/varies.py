@@ -1,0 +1,271 @@
+"""How an argument of a constructor differs from layer to layer, by the loops that make the layers."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scanify.analysis.flow.names import target_names
+from scanify.analysis.flow.statements import assignments, given_to
+from scanify.analysis.index.meaning import Definition, External, Meaning
+from scanify.analysis.index.module import Module
+from scanify.analysis.lists.layer_list import Varies
+from scanify.analysis.lower.nodes import children, nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS, scope_of
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.project_facts import ProjectFacts
+
+Repeat = ast.For | ast.comprehension | ast.While
+
+_KEYS = frozenset(f"jax.random.{name}" for name in ("split", "fold_in", "key", "PRNGKey", "clone", "wrap_key_data"))
+_SPLIT = "jax.random.split"
+_COPIES = ("list", "tuple", "iter", "reversed")
+_PLAIN = frozenset("len min max int float abs sum round bool str tuple list divmod pow range".split())
+_ARRAYS = ("jax.numpy.", "jax.random.", "jax.nn.", "jax.lax.", "math.")
+_PARTS = (
+    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.JoinedStr,
+    ast.FormattedValue, ast.Slice, ast.Starred,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Home:
+    """Where an expression stands: the file, and the function around it; None for the top level of the file."""
+
+    project: ProjectFacts
+    module: Module
+    function: ast.FunctionDef | ast.AsyncFunctionDef | None
+
+    def builtin(self, node: ast.AST | None) -> str | None:
+        """Return the name of Python's own function that a call calls, None for any other expression."""
+        return scope_of(self.module, node).builtin(node) if isinstance(node, ast.Call) else None
+
+    def meaning(self, node: ast.expr) -> Meaning | None:
+        """Return what a dotted name stands for, None for a local name and for what the index cannot show."""
+        name = dotted(node)
+        if name is None:
+            return None
+        binding = scope_of(self.module, node).binding(name.partition(".")[0])
+        if binding is not None and binding.parent is not None:
+            return None
+        return self.project.index.resolve(self.module, name)
+
+    def library(self, node: ast.AST | None) -> str:
+        """Return the qualified name of the library function that a call calls, or an empty text."""
+        meaning = self.meaning(node.func) if isinstance(node, ast.Call) else None
+        return meaning.qualname if isinstance(meaning, External) else ""
+
+    def values_of(self, name: str) -> list[tuple[ast.AST, ast.expr | None]]:
+        """Return the statements of the function that bind a name, with the value if one expression is assigned."""
+        return [
+            (each, _assigned(each, name)) for each in assignments(self.function.body if self.function else (), name)
+        ]
+
+    def is_local(self, node: ast.Name) -> bool:
+        """True if the function itself binds the name that stands there."""
+        binding = scope_of(self.module, node).binding(node.id)
+        return self.function is not None and binding is not None and binding.node is self.function
+
+
+def _assigned(statement: ast.AST, name: str) -> ast.expr | None:
+    match statement:
+        case ast.Assign(targets=[target], value=value):
+            pairs = given_to(target, value)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            pairs = [(target, value)]
+        case _:
+            return None
+    return next((given for each, given in pairs if isinstance(each, ast.Name) and each.id == name), None)
+
+
+def columns(home: Home, target: ast.expr, walked: ast.expr) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """Each target of a loop's head with what it walks; None for one that is bound to numbers."""
+    name = home.builtin(walked)
+    if isinstance(walked, ast.Call) and not any(isinstance(each, ast.Starred) for each in walked.args):
+        parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        if name == "zip" and len(parts) == len(walked.args) and parts:
+            for part, source in zip(parts, walked.args, strict=True):
+                yield from columns(home, part, source)
+            return
+        if name == "enumerate" and len(parts) == 2 and walked.args:
+            yield parts[0], None
+            yield from columns(home, parts[1], walked.args[0])
+            return
+        if name == "range":
+            yield target, None
+            return
+        if name in _COPIES and len(walked.args) == 1:
+            yield from columns(home, target, walked.args[0])
+            return
+    yield target, walked
+
+
+@dataclass(frozen=True, eq=False)
+class Variation:
+    """How expressions at one place vary, with the loops that are entered anew for each layer, the outermost first."""
+
+    home: Home
+    loops: Sequence[Repeat]
+
+    def of(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Varies:
+        """Return how the value of an expression differs from layer to layer."""
+        match node:
+            case ast.Constant():
+                return Varies.SAME
+            case ast.Name():
+                return self._of_name(node, seen)
+            case ast.Attribute(value=value):
+                found = self.of(value, seen)
+                own = found is Varies.SAME and not self._is_stored(node)
+                return Varies.SAME if own else Varies.OTHER
+            case ast.Subscript(value=value, slice=index):
+                return self._of_element(value, index, seen)
+            case ast.Call():
+                return self._of_call(node, seen)
+            case _ if isinstance(node, _PARTS):
+                return max(
+                    (self.of(each, seen) for each in children(node) if isinstance(each, ast.expr)), default=Varies.SAME
+                )
+            case _:
+                return Varies.OTHER
+
+    def _of_element(self, value: ast.expr, index: ast.expr, seen: frozenset[str]) -> Varies:
+        at = self.of(index, seen)
+        if self.are_keys(value) or self.of(value, seen) is Varies.KEY:
+            return Varies.KEY if at is not Varies.SAME or self.of(value, seen) is Varies.KEY else Varies.SAME
+        return Varies.SAME if max(at, self.of(value, seen)) is Varies.SAME else Varies.OTHER
+
+    def _of_call(self, node: ast.Call, seen: frozenset[str]) -> Varies:
+        worst = max(
+            (self.of(each, seen) for each in (*node.args, *(part.value for part in node.keywords))),
+            default=Varies.SAME,
+        )
+        name, builtin = self.home.library(node), self.home.builtin(node)
+        if builtin == "next":
+            keys = len(node.args) == 1 and self.are_keys(node.args[0])
+            return Varies.KEY if keys else Varies.OTHER
+        if builtin is not None:
+            return worst if builtin in _PLAIN and worst is not Varies.KEY else Varies.OTHER
+        if name in _KEYS:
+            return Varies.SAME if worst is Varies.SAME else Varies.KEY
+        if name.startswith(_ARRAYS) or self.makes_module(node):
+            return worst
+        return Varies.OTHER
+
+    def makes_module(self, node: ast.expr) -> bool:
+        """True if a call makes a module of a class that is shown."""
+        meaning = self.home.meaning(node.func) if isinstance(node, ast.Call) else None
+        return isinstance(meaning, Definition | External) and self.home.project.classes.is_module(meaning)
+
+    def _of_name(self, node: ast.Name, seen: frozenset[str]) -> Varies:
+        if node.id in seen:
+            return Varies.OTHER
+        for loop in reversed(self.loops):
+            if not isinstance(loop, ast.While) and node.id in target_names(loop.target):
+                return self._of_target(loop, node.id)
+            if not isinstance(loop, ast.comprehension) and (bound := assignments(loop.body, node.id)):
+                return self._of_assigned(node, bound, seen | {node.id})
+        return Varies.OTHER if node.id in self.home.module.rebound else Varies.SAME
+
+    def _of_target(self, loop: ast.For | ast.comprehension, name: str) -> Varies:
+        for target, source in columns(self.home, loop.target, loop.iter):
+            if name in target_names(target):
+                if source is None:
+                    return Varies.INDEX
+                return Varies.KEY if self.are_keys(source) else Varies.OTHER
+        return Varies.OTHER
+
+    def _of_assigned(self, node: ast.Name, bound: Sequence[ast.AST], seen: frozenset[str]) -> Varies:
+        """A name that the body of a loop assigns: before it is read, or else for the next layer."""
+        worst = Varies.SAME
+        for statement in bound:
+            value = _assigned(statement, node.id)
+            if value is None and isinstance(statement, ast.Assign):  # `key, inner = split(key)`
+                made_of = statement.value
+                value = made_of if self.are_keys(made_of, seen) or self.of(made_of, seen) is Varies.KEY else None
+            if value is None:
+                return Varies.OTHER
+            worst = max(worst, self.of(value, seen))
+            if self.home.library(value) in _KEYS:
+                worst = max(worst, Varies.KEY)
+        before = all(getattr(each, "end_lineno", 0) < node.lineno for each in bound)
+        return worst if before or worst is Varies.KEY else Varies.OTHER
+
+    def _is_stored(self, node: ast.Attribute) -> bool:
+        """True if the body of one of the loops stores into an attribute of that name."""
+        bodies = [each for loop in self.loops if not isinstance(loop, ast.comprehension) for each in loop.body]
+        return any(
+            isinstance(each, ast.Attribute) and each.attr == node.attr and isinstance(each.ctx, ast.Store)
+            for each in nodes_in(*bodies)
+        )
+
+    def are_keys(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+        """True if an expression is shown to be several random keys: `split(key, n)`, and names and slices of it."""
+        match node:
+            case ast.Call():
+                if self.home.library(node) == _SPLIT:
+                    return True
+                copied = self.home.builtin(node) in _COPIES and len(node.args) == 1
+                shaped = isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
+                inner = node.args[0] if copied else node.func.value if shaped else None  # type: ignore[attr-defined]
+                return inner is not None and self.are_keys(inner, seen)
+            case ast.Subscript(value=value, slice=index):
+                return self.are_keys(value, seen) and (isinstance(index, ast.Slice) or self._splits_more(value))
+            case ast.Name(id=name):
+                return name not in seen and self._named_keys(node, seen | {name})
+            case _:
+                return False
+
+    def _splits_more(self, node: ast.expr) -> bool:
+        """True if keys have several axes: `split(key, (n, 2))`."""
+        if isinstance(node, ast.Name):
+            values = [value for _, value in self.home.values_of(node.id)]
+            return len(values) == 1 and values[0] is not None and self._splits_more(values[0])
+        counts = [*node.args[1:2], *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
+        return any(isinstance(each, ast.Tuple) for each in counts)
+
+    def _named_keys(self, node: ast.Name, seen: frozenset[str]) -> bool:
+        statements = self.home.values_of(node.id)
+        if not statements:
+            parameter = isinstance(self.home.function, FUNCTIONS) and self.home.is_local(node)
+            return parameter and node.id.endswith("keys")
+        return all(
+            self.are_keys(value, seen) if value is not None else self._rest_of_keys(statement, node.id, seen)
+            for statement, value in statements
+        )
+
+    def _rest_of_keys(self, statement: ast.AST, name: str, seen: frozenset[str]) -> bool:
+        """`first, *keys = split(key, n)`, and `keys, other = split(key, (2, n))`."""
+        match statement:
+            case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value):
+                starred = [
+                    each.value.id
+                    for each in parts
+                    if isinstance(each, ast.Starred) and isinstance(each.value, ast.Name)
+                ]
+                return (name in starred or self._splits_more(value)) and self.are_keys(value, seen)
+            case _:
+                return False
+
+
+def plain_count(home: Home, loops: Sequence[Repeat]) -> str | None:
+    """Return the number of turns of one loop as text: `n`, `12`, `len(keys)`; None if it is not written plainly."""
+    if len(loops) != 1 or isinstance(loops[0], ast.While) or getattr(loops[0], "ifs", ()):
+        return None
+    (loop,) = loops
+    if home.builtin(loop.iter) == "zip":
+        return None
+    for _, source in columns(home, loop.target, loop.iter):
+        if source is not None:
+            return split_count(home, source) or (f"len({source.id})" if isinstance(source, ast.Name) else None)
+    walked = next((each for each in nodes_in(loop.iter) if home.builtin(each) == "range"), None)
+    if isinstance(walked, ast.Call) and len(walked.args) == 1:
+        return home.module.code(walked.args[0])
+    return None
+
+
+def split_count(home: Home, node: ast.expr) -> str | None:
+    """Return `n` of `split(key, n)` as text."""
+    if not isinstance(node, ast.Call) or home.library(node) != _SPLIT:
+        return None
+    counts = [*node.args[1:2], *(each.value for each in node.keywords if each.arg == "num")]
+    return home.module.code(counts[0]) if len(counts) == 1 and not isinstance(counts[0], ast.Tuple) else None
