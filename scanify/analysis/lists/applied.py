@@ -34,6 +34,18 @@ def calls_element(loop: Loop, walk: Walk) -> bool:
     return False
 
 
+def carries_through(loop: Loop, walk: Walk) -> bool:
+    """True if the body gives an element itself the carry, and binds that: `x = layer(x)`."""
+    names = set(target_names(walk.target)) if walk.element is None else set()
+    bound = {each.id for each in nodes_in(*loop.body) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    for call in _calls(loop):
+        own = isinstance(call.func, ast.Name) and call.func.id in names
+        taken = walk.element is not None and ast.unparse(call.func) == ast.unparse(walk.element)
+        if (own or taken) and any(isinstance(each, ast.Name) and each.id in bound for each in call.args):
+            return True
+    return False
+
+
 def _calls(loop: Loop) -> list[ast.Call]:
     return [each for each in nodes_in(*loop.body) if isinstance(each, ast.Call)]
 

@@ -1,7 +1,7 @@
 """What an expression puts into a list of layers, by the shapes that people write; anything else is an obligation."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -50,15 +50,23 @@ class Contents:
     several: bool = False
     of_dict: bool = False
     sequential: bool = False
+    view: bool = False
     may_be_empty: bool = False
+
+
+OfField = Callable[[Home, ast.Attribute], Contents | None]
 
 
 class ContentsReader:
     """Reads what lists hold; `contents` has the result of all that was read."""
 
-    def __init__(self, project: ProjectFacts, nested: int = 0) -> None:
-        """`nested`: read the lists that stand so deep in the list, as `blocks` of `for blocks in self.stages`."""
+    def __init__(self, project: ProjectFacts, nested: int = 0, of_field: OfField | None = None) -> None:
+        """`nested`: read the lists that stand so deep in the list, as `blocks` of `for blocks in self.stages`.
+
+        `of_field` says what a field holds whose list has a local name, None if fields are not followed.
+        """
         self.project = project
+        self._of_field = of_field
         self.contents = Contents()
         self._nested = nested
         self._followed: set[tuple[object, str]] = set()
@@ -101,8 +109,19 @@ class ContentsReader:
                 self._call(home, node, how)
             case ast.Name(id=name):
                 self._name(home, node, name, how)
+            case ast.Attribute() if self._of_field is not None and (held := self._of_field(home, node)) is not None:
+                self._add(held)
             case _:
                 self._unknown(home, node)
+
+    def _add(self, held: Contents) -> None:
+        """Add what a field holds: `layers = reversed(self.layers) if backwards else self.layers`."""
+        own = self.contents
+        own.made += [each for each in held.made if all(each.node is not other.node for other in own.made)]
+        own.open += [each for each in held.open if each not in own.open]
+        own.view, own.data = True, own.data or held.data
+        for name in ("optional", "functions", "several", "of_dict", "sequential", "may_be_empty"):
+            setattr(own, name, getattr(own, name) or getattr(held, name))
 
     def _comprehension(self, home: Home, element: ast.expr, loops: Sequence[ast.comprehension], how: _How) -> None:
         conditional = how.conditional or any(each.ifs for each in loops)
@@ -129,6 +148,9 @@ class ContentsReader:
                 self.contents.of_dict |= name == "dict"
             else:
                 self._unknown(home, node)
+        elif name == "reversed" and len(given) == 1:
+            self.contents.view = True
+            self.value(home, given[0], how)
         elif library in _SEQUENTIALS:
             self.contents.sequential = True
             if library.startswith("flax."):
@@ -148,7 +170,8 @@ class ContentsReader:
             if not home.values_of(name):
                 self.contents.parameters.append((home, name))
                 return
-            self.filled(home, home.function.body, name, how)
+            if not self.filled(home, home.function.body, name, how):
+                self._unknown(home, node)
             return
         meaning = home.meaning(node)
         value = getattr(meaning.node, "value", None) if isinstance(meaning, Definition) else None

@@ -12,7 +12,7 @@ from scanify.analysis.lists.layer_list import not_shown
 from scanify.analysis.lists.statements import Grown, Put, statements_about
 from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, Function, parameters
+from scanify.analysis.lower.scope import FUNCTIONS, Function, parameters, scope_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -44,6 +44,7 @@ class Filling:
 class FieldFacts:
     """A field of a class: what it is shown to hold, the methods that fill it, and what is declared."""
 
+    project: ProjectFacts
     owner: Definition
     attribute: str
     contents: Contents
@@ -55,7 +56,7 @@ class FieldFacts:
 def field_facts(project: ProjectFacts, owner: Definition, attribute: str, nested: int = 0) -> FieldFacts:
     """Read what a class, those that it inherits from and those that inherit from it put into a field."""
     reader = ContentsReader(project, nested)
-    facts = FieldFacts(owner, attribute, reader.contents)
+    facts = FieldFacts(project, owner, attribute, reader.contents)
     related = (*project.classes.lineage(owner), *project.classes.heirs(owner))
     facts.fillings = [each for cls in dict.fromkeys(related) for each in _fillings(project, cls, attribute)]
     annotated = project.classes.fields(owner).get(attribute)
@@ -67,6 +68,15 @@ def field_facts(project: ProjectFacts, owner: Definition, attribute: str, nested
     _note_parameters(project, facts)
     reader.contents.optional |= facts.declared.optional
     return facts
+
+
+def contents_of_field(home: Home, node: ast.Attribute) -> Contents | None:
+    """Return what a field of the object of a method holds: `self.layers`; None for any other attribute."""
+    scope = scope_of(home.module, node)
+    if scope.owner is None or not isinstance(node.value, ast.Name) or node.value.id != scope.self_name:
+        return None
+    facts = field_facts(home.project, Definition(home.module, scope.owner.name, scope.owner), node.attr)
+    return facts.contents
 
 
 def _fillings(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[Filling]:

@@ -4,15 +4,17 @@ import ast
 from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.applied import applies, calls_element
+from scanify.analysis.lists.applied import applies, calls_element, carries_through
 from scanify.analysis.lists.contents import Contents, ContentsReader
 from scanify.analysis.lists.declared import Declared, declared
-from scanify.analysis.lists.fields import FieldFacts, field_facts
-from scanify.analysis.lists.layer_list import LayerList, not_shown
+from scanify.analysis.lists.fields import FieldFacts, contents_of_field, field_facts
+from scanify.analysis.lists.layer_list import FEW, LayerList, identity, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
+from scanify.analysis.lists.sites import Sites, field_sites, local_sites
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.obligation import Obligation
+from scanify.analysis.plan import CallStack
 from scanify.analysis.project_facts import ProjectFacts
 
 _FRAMEWORKS = ("equinox", "flax")
@@ -43,6 +45,8 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
     by_key = walk.order is Order.VALUES or walk.element is not None
     if layers.of_dict and not by_key:
         return None  # the names of a dict
+    if loop.form is Form.SEQUENTIAL and layers.made and _is_mixed(layers):
+        return None  # a `Sequential` that is written out
     if not layers.classes and not _is_called(project, loop, walk, layers):
         return None
     return layers
@@ -52,11 +56,19 @@ def _is_called(project: ProjectFacts, loop: Loop, walk: Walk, layers: LayerList)
     """True if the body calls an element of which nothing is shown, where it may well be a module."""
     if loop.form is Form.SEQUENTIAL:
         return True
-    if not calls_element(loop, walk):
-        return False
+    if not layers.open and not layers.parameter:
+        return False  # a list that is made empty
     if layers.owner is not None:
-        return project.classes.is_module(layers.owner)
-    return any(each.partition(".")[0] in _FRAMEWORKS for each in loop.module.imports.values())
+        return project.classes.is_module(layers.owner) and calls_element(loop, walk)
+    known = any(each.partition(".")[0] in _FRAMEWORKS for each in loop.module.imports.values())
+    return known and carries_through(loop, walk)
+
+
+def _is_mixed(layers: LayerList) -> bool:
+    """True if layers that are written out are not three or more of one class."""
+    classes = [identity(each.cls) for each in layers.made]
+    one = len(classes) >= FEW and len(set(classes)) == 1
+    return not one and not layers.parameter and not any(each.repeated for each in layers.made)
 
 
 def _has_name(base: ast.expr) -> bool:
@@ -70,6 +82,7 @@ def _joined(loop: Loop, walk: Walk, parts: list[LayerList]) -> LayerList:
     return LayerList(
         walk=walk,
         name=loop.code(walk.base),
+        in_call=CallStack(f"the loop walks several lists: `{walk.text}`"),
         made=tuple(made for each in parts for made in each.made),
         declared=parts[0].declared if len({id(each.declared) for each in parts}) == 1 else None,
         parameter=any(each.parameter for each in parts),
@@ -88,57 +101,73 @@ def _of_base(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> L
     nested = 0
     while isinstance(base, ast.Subscript) and not isinstance(base.slice, ast.Slice):
         base, nested = base.value, nested + 1  # `self.stages[i]`
-    module = loop.module
-    while isinstance(base, ast.Name) and (head := walked_by(module, base)) is not None:
-        base, nested = head.iter, nested + 1  # `for blocks in self.stages`, with the loop in it
+    home = home_of(project, loop.module, base)
+    while isinstance(base, ast.Name) and (source := walked_by(home, base)) is not None:
+        base, nested = source, nested + 1  # `for blocks in self.stages`, with the loop in it
     if isinstance(base, ast.Attribute):
         return _of_field(project, loop, walk, base, nested)
-    if isinstance(base, ast.Name) and (base.id == loop.scope.self_name or _is_module_name(project, loop, base)):
+    if isinstance(base, ast.Name) and (base.id == loop.scope.self_name or _is_defined(project, loop, base)):
         return None
     return _of_local(project, loop, walk, base, nested)
 
 
-def _is_module_name(project: ProjectFacts, loop: Loop, base: ast.Name) -> bool:
-    """True if a name stands for something imported, or a class."""
+def _is_defined(project: ProjectFacts, loop: Loop, base: ast.Name) -> bool:
+    """True if a name stands for something imported, a function or a class."""
     meaning = home_of(project, loop.module, base).meaning(base)
     return isinstance(meaning, External) or isinstance(getattr(meaning, "node", None), ast.ClassDef | ast.FunctionDef)
 
 
 def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute, nested: int) -> LayerList | None:
     owner = class_of(project, loop.module, base.value)
-    if base.attr == "layers" and not isinstance(owner, Definition) and isinstance(base.value, ast.Attribute):
-        holder = class_of(project, loop.module, base.value.value)
-        if isinstance(holder, Definition):  # `self.net.layers`, of a `Sequential`
-            facts = field_facts(project, holder, base.value.attr)
-            if facts.contents.sequential:
-                return _of_facts(loop, walk, base.value, facts)
-    if not isinstance(owner, Definition):
-        if owner is not None:
-            return None  # what a module of a library holds is not looked at
+    holder = class_of(project, loop.module, base.value.value) if isinstance(base.value, ast.Attribute) else None
+    facts: FieldFacts | None = None
+    if isinstance(owner, Definition):
+        facts = field_facts(project, owner, base.attr, nested)
+    elif base.attr == "layers" and isinstance(holder, Definition) and isinstance(base.value, ast.Attribute):
+        facts = field_facts(project, holder, base.value.attr)  # `self.net.layers`, of a `Sequential`
+        facts = facts if facts.contents.sequential else None
+    elif owner is None:
         text = f"which class `{loop.code(base.value)}` is of is not shown"
-        return LayerList(walk, loop.code(base), attribute=base.attr, open=(_open(loop, base, text),))
-    return _of_facts(loop, walk, base, field_facts(project, owner, base.attr, nested))
+        stack = CallStack("the source does not show the list")
+        return LayerList(walk, loop.code(base), attribute=base.attr, in_call=stack, open=(_open(loop, base, text),))
+    if facts is None:
+        return None  # what a module of a library holds is not read
+    layers = _of_contents(loop, walk, base, facts.contents, facts.declared)
+    if layers is None:
+        return None
+    layers = replace(layers, owner=facts.owner, attribute=facts.attribute, parameter=facts.parameter)
+    return _with_sites(loop, layers, nested, field_sites(facts))
+
+
+def _with_sites(loop: Loop, layers: LayerList, nested: int, found: Sites) -> LayerList:
+    walk = layers.walk
+    base = loop.code(walk.base) if walk.element is None else walk.text
+    reason = ""
+    if layers.of_dict:
+        reason = f"the layers are the values of the dict `{base}`"
+    elif walk.order in (Order.REVERSED, Order.SLICE, Order.OTHER) or len(walk.bases) > 1:
+        reason = f"the loop walks a part of the list, or in another order: `{walk.text}`"
+    elif nested or layers.view:
+        reason = f"`{base}` is a part of a list, or one of several lists"
+    elif layers.sequential and loop.form is not Form.SEQUENTIAL:
+        reason = f"`{base}` holds the layers of a `Sequential`"
+    elif layers.optional and layers.owner is None:
+        reason = f"`{base}` may be None"
+    if reason:
+        return replace(layers, in_call=CallStack(reason), refusal=found.refusal)
+    return replace(
+        layers, sites=found.sites, annotations=found.annotations, in_call=found.in_call, refusal=found.refusal
+    )
 
 
 def _open(loop: Loop, base: ast.expr, text: str) -> Obligation:
     return not_shown(text, loop.module.place(base) if hasattr(base, "lineno") else loop.place)
 
 
-def _of_facts(loop: Loop, walk: Walk, base: ast.expr, facts: FieldFacts) -> LayerList | None:
-    layers = _of_contents(loop, walk, base, facts.contents, facts.declared)
-    if layers is None:
-        return None
-    return replace(layers, owner=facts.owner, attribute=facts.attribute, parameter=facts.parameter)
-
-
 def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, said: Declared) -> LayerList | None:
     """The list, unless its elements are shown to be no modules."""
-    known = [each for each in contents.made if each.cls is not None]
-    if contents.data and not known:
-        return None
-    if contents.functions and not known and all(each.cls is None for each in contents.made) and not contents.open:
-        return None
-    if said.data and not known:
+    known = any(each.cls is not None for each in contents.made)
+    if not known and (contents.data or said.data or (contents.functions and not contents.open)):
         return None
     open_ = list(contents.open)
     if contents.data:
@@ -149,12 +178,13 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
         walk=walk,
         name=loop.code(base),
         made=tuple(contents.made),
-        declared=said.cls if said.listed or not contents.made else None,
+        declared=said.cls if said.listed else None,
         optional=contents.optional or said.optional,
         of_dict=contents.of_dict or (said.of_dict and not contents.made),
         several=contents.several or (said.several and not contents.made),
         functions=contents.functions,
         sequential=contents.sequential,
+        view=contents.view,
         may_be_empty=contents.may_be_empty,
         open=tuple(dict.fromkeys(open_)),
     )
@@ -163,26 +193,24 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
 def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nested: int) -> LayerList | None:
     """A local name, a parameter, or the argument of a `Sequential`."""
     home = home_of(project, loop.module, base)
-    alias = _alias(home.values_of(base.id)) if isinstance(base, ast.Name) and home.is_local(base) else None
-    if alias is not None:
-        layers = _of_base(project, loop, walk, alias)
+    name = base.id if isinstance(base, ast.Name) and home.is_local(base) else ""
+    values = home.values_of(name)
+    if len(values) == 1 and isinstance(values[0][1], ast.Attribute):  # `layers = self.layers`
+        layers = _of_base(project, loop, walk, values[0][1])
         return replace(layers, name=loop.code(base)) if layers is not None else None
-    reader = ContentsReader(project, nested)
+    reader = ContentsReader(project, nested, contents_of_field)
     reader.value(home, base)
-    contents, said, parameter = reader.contents, Declared(), False
-    for where, name in contents.parameters:
-        annotations = (
-            [each.annotation for each in parameters(where.function) if each.arg == name] if where.function else []
+    contents, said = reader.contents, Declared()
+    for where, given in contents.parameters:
+        annotated = (
+            [each.annotation for each in parameters(where.function) if each.arg == given] if where.function else []
         )
-        found = declared(project, where.module, annotations[0]) if annotations else Declared()
+        found = declared(project, where.module, annotated[0] if annotated else None)
         said = said if said.cls is not None else found
-        parameter = True
-        contents.open.append(_open(loop, base, f"the caller gives `{name}`"))
+        contents.open.append(_open(loop, base, f"the caller gives `{given}`"))
     layers = _of_contents(loop, walk, base, contents, said)
-    return replace(layers, parameter=parameter) if layers is not None else None
-
-
-def _alias(values: list[tuple[ast.AST, ast.expr | None]]) -> ast.Attribute | None:
-    """`layers = self.layers`, the only assignment to a local name."""
-    value = values[0][1] if len(values) == 1 else None
-    return value if isinstance(value, ast.Attribute) else None
+    if layers is None:
+        return None
+    layers = replace(layers, parameter=bool(contents.parameters))
+    sites = Sites(in_call=CallStack(f"the list is the parameter `{name}`"))
+    return _with_sites(loop, layers, nested, sites if layers.parameter or not name else local_sites(home, loop, name))

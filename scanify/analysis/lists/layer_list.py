@@ -11,6 +11,8 @@ from scanify.analysis.lower.loop import Walk
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.plan import After, Annotation, CallStack, Wrap
 
+Reason = tuple[str, str, Place | None]  # a rule, why it refuses, and where
+
 FEW = 3  # a scan over fewer layers saves nothing
 
 Class = Definition | External
@@ -78,10 +80,13 @@ class LayerList:
     it, None for a local name or a parameter. `made` are the expressions that make its layers, in their order; empty if
     nothing is shown. `declared` is the class of an element by annotation: `list[Block]`, `tuple[Block, ...]`.
     `sites` are the places where it could be stacked, `annotations` those that have to change with it; without sites
-    `in_call` says why it stays a list. `parameter`: it is a parameter of the function, or a field that a caller fills.
-    `optional`: it may be None. `of_dict`: the layers are the values of a dict. `several`: each element is a tuple or a
-    list of layers, whose expressions are those of `made`. `functions`: some elements are functions. `sequential`: the
-    field holds an `equinox.nn.Sequential`. `may_be_empty`: it may have no layer at all. `open` says what is not shown.
+    `in_call` says why it stays a list; `refusal` why it can be stacked nowhere.
+
+    `parameter`: it is a parameter of the function, or a field that a caller fills. `optional`: it may be None.
+    `of_dict`: the layers are the values of a dict. `several`: each element is a tuple or a list of layers, whose
+    expressions are those of `made`. `functions`: some elements are functions. `sequential`: the field holds an
+    `equinox.nn.Sequential`. `view`: a name stands for a list backwards, or for one of several lists. `may_be_empty`: it
+    may have no layer at all. `open` says what is not shown.
     """
 
     walk: Walk
@@ -93,12 +98,14 @@ class LayerList:
     sites: tuple[Wrap | After, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     in_call: CallStack | None = None
+    refusal: Reason | None = None
     parameter: bool = False
     optional: bool = False
     of_dict: bool = False
     several: bool = False
     functions: bool = False
     sequential: bool = False
+    view: bool = False
     may_be_empty: bool = False
     open: tuple[Obligation, ...] = ()
 

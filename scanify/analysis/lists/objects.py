@@ -10,7 +10,7 @@ from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.fields import field_facts
 from scanify.analysis.lists.layer_list import Class
 from scanify.analysis.lists.statements import Put, statements_about
-from scanify.analysis.lists.varies import Home
+from scanify.analysis.lists.varies import Home, columns
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, scope_of
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -86,9 +86,8 @@ def _of_name(project: ProjectFacts, module: Module, node: ast.Name, depth: int) 
         said = next((each.annotation for each in parameters(home.function) if each.arg == node.id), None)
         found = declared(project, module, said)
         return None if found.listed else found.cls
-    walked = walked_by(module, node)
-    if walked is not None and len(values) <= 1:
-        container = walked.iter
+    container = walked_by(home, node)
+    if container is not None and len(values) <= 1:
         if isinstance(container, ast.Attribute):
             owner = class_of(project, module, container.value, depth + 1)
             return element_class(project, owner, container.attr) if isinstance(owner, Definition) else None
@@ -105,13 +104,14 @@ def _element_of_local(home: Home, node: ast.Name) -> Class | None:
     return next(iter(classes.values())) if shown else None
 
 
-def walked_by(module: Module, node: ast.Name) -> ast.For | ast.comprehension | None:
-    """Return the loop around that binds a name as its one target."""
-    for around in ancestors(module, node):
+def walked_by(home: Home, node: ast.Name) -> ast.expr | None:
+    """Return what a loop around walks to bind a name, to an element each: `self.stages` of `zip(self.stages, keys)`."""
+    for around in ancestors(home.module, node):
         heads = getattr(around, "generators", ()) or ([around] if isinstance(around, ast.For) else ())
         for head in heads:
-            if isinstance(head.target, ast.Name) and head.target.id == node.id:
-                return head
+            for target, source in columns(home, head.target, head.iter):
+                if isinstance(target, ast.Name) and target.id == node.id:
+                    return source
         if isinstance(around, (*FUNCTIONS, ast.Lambda)):
             return None
     return None

@@ -1,0 +1,159 @@
+"""Where a list of layers could be stacked: where it is built, or why it stays a list and is stacked in the call."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scanify.analysis.flow.statements import blocks_in
+from scanify.analysis.index.module import Module
+from scanify.analysis.lists.declared import LIST_TYPES, unquoted
+from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise
+from scanify.analysis.lists.layer_list import Reason
+from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
+from scanify.analysis.lists.varies import Home
+from scanify.analysis.lower.loop import Loop
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.plan import After, Annotation, CallStack, Wrap
+
+
+@dataclass(frozen=True)
+class Sites:
+    """The places where a list can be stacked and the annotations of what holds it.
+
+    `in_call` says why there are none, `refusal` why the list can be stacked nowhere.
+    """
+
+    sites: tuple[Wrap | After, ...] = ()
+    annotations: tuple[Annotation, ...] = ()
+    in_call: CallStack | None = None
+    refusal: Reason | None = None
+
+
+def field_sites(facts: FieldFacts) -> Sites:
+    """Return the sites of a list that a field holds."""
+    project = facts.project
+    if facts.parameter:
+        return Sites(in_call=CallStack(f"the callers of `{facts.owner.name}` give the list"))
+    kept = keeps_otherwise(project, facts)
+    if kept is not None:
+        text, place, copies = kept
+        return Sites(in_call=CallStack(text, place)) if copies else Sites(refusal=("SCN214", text, place))
+    sites: list[Wrap | After] = []
+    for filling in facts.fillings:
+        module, function = filling.home.module, filling.function
+        if not filling.constructs:
+            text = f"`{function.name}` fills it, after the constructor"
+            return Sites(in_call=CallStack(text, module.place(function)))
+        found = _sites_in(filling.home, filling.function.body, filling.target)
+        if isinstance(found, CallStack):
+            return Sites(in_call=found)
+        sites += found
+    if not sites:
+        return Sites(in_call=CallStack("the source does not show where the list is built"))
+    related = (*project.classes.lineage(facts.owner), *project.classes.heirs(facts.owner))
+    annotations = (
+        annotation
+        for cls in related
+        for statement in (cls.node.body if isinstance(cls.node, ast.ClassDef) else ())
+        if isinstance(statement, ast.AnnAssign) and dotted(statement.target) == facts.attribute
+        for annotation in _annotation(cls.module, statement.annotation)
+    )
+    return Sites(tuple(dict.fromkeys(sites)), tuple(dict.fromkeys(annotations)))
+
+
+def local_sites(home: Home, loop: Loop, name: str) -> Sites:
+    """Return the sites of a list that the function of the loop itself makes."""
+    if home.function is None:
+        return Sites(in_call=CallStack("the list is one of the whole module"))
+    found = _sites_in(home, home.function.body, name)
+    if isinstance(found, CallStack):
+        return Sites(in_call=found)
+    start = loop.place.span.start
+    if not found or any(each.place.span.start > start for each in found):
+        return Sites(in_call=CallStack("the source does not show where the list is built"))
+    if any(isinstance(each, After) and each.place.span.end > start for each in found):
+        return Sites(in_call=CallStack("the loop runs while the list is still being filled"))
+    puts = [each.statement for each in statements_about(home, home.function.body, name) if isinstance(each, Put)]
+    annotated = [each.annotation for each in puts if isinstance(each, ast.AnnAssign)]
+    return Sites(tuple(found), tuple(each for one in annotated for each in _annotation(home.module, one)))
+
+
+def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | After] | CallStack:
+    module = home.module
+    about = statements_about(home, body, target)
+    for each in about:
+        if isinstance(each, Other):
+            return CallStack(each.text, module.place(each.node))
+    grown = [each for each in about if isinstance(each, Grown)]
+    sites: list[Wrap | After] = []
+    for put in (each for each in about if isinstance(each, Put)):
+        later = [each for each in grown if _is_behind(each.statement, put.statement)]
+        if later:
+            statement = _statement_around(body, put.statement, later[-1].statement)
+            if statement is None:
+                text = "the list is made in one block and filled in another: there is no one place to stack it"
+                return CallStack(text, module.place(later[-1].statement))
+            line = module.span(statement).line
+            indent = module.text[module.line_start(line) : module.span(statement).start]
+            sites.append(After(module.place(statement), target, indent))
+            continue
+        changed = _changed_later(home, body, put)
+        if changed is not None:
+            return CallStack("the list is changed under another name after it is assigned", module.place(changed))
+        sites += [Wrap(module.place(side)) for side in _sides(put.value)]
+    return sites
+
+
+def _sides(value: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that give a list; of `[...] if n else None` the first side alone."""
+    if isinstance(value, ast.IfExp) and any(_is_none(each) for each in _leaves(value)):
+        yield from _sides(value.body)
+        yield from _sides(value.orelse)
+    elif not _is_none(value):
+        yield value
+
+
+def _leaves(value: ast.expr) -> list[ast.expr]:
+    return [*_leaves(value.body), *_leaves(value.orelse)] if isinstance(value, ast.IfExp) else [value]
+
+
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
+
+
+def _is_behind(statement: ast.stmt, other: ast.stmt) -> bool:
+    return statement.lineno > other.lineno
+
+
+def _changed_later(home: Home, body: Sequence[ast.stmt], put: Put) -> ast.stmt | None:
+    """The statement that changes the local list that is assigned, after the assignment: both are one list."""
+    names = {each.id for each in nodes_in(put.value) if isinstance(each, ast.Name) and home.is_local(each)}
+    for name in names:
+        for each in statements_about(home, body, name):
+            again = any(
+                loop in put.loops for loop in getattr(each, "loops", ())
+            )  # before it in the text, after it in time
+            if isinstance(each, Grown) and (again or _is_behind(each.statement, put.statement)):
+                return each.statement
+    return None
+
+
+def _statement_around(body: Sequence[ast.stmt], first: ast.stmt, last: ast.stmt) -> ast.stmt | None:
+    """The statement of the block of `first` that is or holds `last`."""
+    for block in blocks_in(body):
+        if any(each is first for each in block):
+            return next((each for each in block if any(part is last for part in nodes_in(each))), None)
+    return None
+
+
+def _annotation(module: Module, annotation: ast.expr) -> Iterator[Annotation]:
+    """The annotation of what holds the list, if it names a list type."""
+    plain = unquoted(annotation)
+    last = (dotted(plain.value if isinstance(plain, ast.Subscript) else plain) or "").rpartition(".")[2]
+    if last in LIST_TYPES:
+        inner = plain.slice if isinstance(plain, ast.Subscript) else None
+        inner = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
+        quoted = isinstance(annotation, ast.Constant)
+        text = None if inner is None else ast.unparse(inner) if quoted else module.code(inner)
+        yield Annotation(module.place(annotation), text, quoted)

@@ -1,0 +1,118 @@
+"""Where a list could be stacked, and why it stays a list where it could not."""
+
+import pytest
+from list_helpers import LOOP, MANY, PRELUDE, layers_in, model, project_of
+
+from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.plan import After, Wrap
+
+
+def sites_in(init: str, loop: str = LOOP, **more: str) -> list[str]:
+    """The texts at the sites of such a model's list."""
+    text = model(init, loop, **more)
+    layers = [each for each in project_of(text)[1] if each is not None][-1]
+    return [text[each.place.span.start : each.place.span.end] for each in layers.sites]
+
+
+def in_call(layers: LayerList | None) -> str:
+    assert layers is not None and not layers.sites and layers.in_call is not None
+    return layers.in_call.reason
+
+
+def test_the_expression_that_is_assigned_is_wrapped() -> None:
+    assert sites_in(f"self.layers = {MANY}") == [MANY]
+    assert sites_in(f"layers = {MANY}\nself.layers = tuple(layers)") == ["tuple(layers)"]
+    assert sites_in("self.layers = make(n, key)") == ["make(n, key)"]
+
+
+def test_either_list_of_two_is_wrapped_but_none_is_not() -> None:
+    assert sites_in(f"self.layers = {MANY} if n else None") == [MANY]
+    assert sites_in(f"self.layers = {MANY} if n else []") == [f"{MANY} if n else []"]
+    assert sites_in(f"if n > 2:\n    self.layers = {MANY}\nelse:\n    self.layers = [Other()]") == [MANY, "[Other()]"]
+
+
+def test_a_field_that_grows_is_stacked_after_its_loop() -> None:
+    layers = layers_in("self.layers = []\nfor k in jr.split(key, n):\n    self.layers.append(Block(8, key=k))")
+    assert layers is not None
+    (site,) = layers.sites
+    assert isinstance(site, After) and site.target == "self.layers" and site.indent == " " * 8
+
+
+def test_the_annotation_of_the_field_changes_with_it() -> None:
+    for field, element in (
+        ("layers: list[Block]", "Block"),
+        ("layers: tuple[Block, ...]", "Block"),
+        ("layers: 'list[Block]'", "Block"),
+        ("layers: list", None),
+        ("layers: eqx.Module", "-"),
+    ):
+        layers = layers_in(f"self.layers = {MANY}", field=field)
+        assert layers is not None and [each.element for each in layers.annotations] == [element][: element != "-"]
+
+
+def test_a_local_list_is_stacked_where_it_is_made() -> None:
+    loop = f"layers: list[Block] = {MANY}\nfor layer in layers:\n    x = layer(x)\nreturn x"
+    assert sites_in("self.layers = None", loop) == [MANY]
+
+
+CALL = {
+    "parameter": ("self.layers = layers", LOOP, "callers of `Model` give the list"),
+    "reversed": (f"self.layers = {MANY}", LOOP.replace("self.layers", "reversed(self.layers)"), "in another order"),
+    "slice": (f"self.layers = {MANY}", LOOP.replace("self.layers", "self.layers[1:]"), "a part of the list"),
+    "two lists": (f"self.layers = {MANY}", LOOP.replace("self.layers", "self.layers + self.layers"), "several lists"),
+    "stage": (
+        "self.layers = [[Block(8, key=k)] for k in jr.split(key, n)]",
+        "for stage in self.layers:\n    for layer in stage:\n        x = layer(x)\nreturn x",
+        "one of several lists",
+    ),
+    "other name": (f"layers = {MANY}\nself.layers = layers\nlayers.append(Other())", LOOP, "under another name"),
+    "given away": (f"self.layers = {MANY}\nregister(self.layers)", LOOP, "given to `register`"),
+    "other block": (
+        "if n:\n    self.layers = []\nfor k in jr.split(key, n):\n    self.layers.append(Block(8, key=k))",
+        LOOP,
+        "in another: there is no one place",
+    ),
+}
+
+
+@pytest.mark.parametrize(("init", "loop", "reason"), CALL.values(), ids=CALL)
+def test_a_list_that_stays_one(init: str, loop: str, reason: str) -> None:
+    assert reason in in_call(layers_in(init, loop, parameters="n, key, layers"))
+
+
+def test_a_method_that_fills_the_field_later() -> None:
+    text = f"{model('self.layers = []')}\n    def fill(self, n, key):\n        self.layers = {MANY}\n"
+    (layers,) = project_of(text)[1]
+    assert "`fill` fills it" in in_call(layers)
+
+
+def test_a_field_that_keeps_something_else() -> None:
+    static = layers_in(f"self.layers = {MANY}", field="layers: list = eqx.field(static=True)")
+    assert static is not None and static.refusal is not None and static.refusal[0] == "SCN214"
+    copied = layers_in(f"self.layers = {MANY}", field="layers: list = eqx.field(converter=tuple)")
+    assert "converter=tuple" in in_call(copied) and copied is not None and copied.refusal is None
+
+
+def test_every_class_that_fills_the_field_has_a_site() -> None:
+    text = f"""{PRELUDE}
+class Base(eqx.Module):
+    layers: list
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class First(Base):
+    def __init__(self, n, key):
+        self.layers = {MANY}
+
+
+class Second(Base):
+    def __init__(self, n, key):
+        self.layers = [Other(), Other(), Other()]
+"""
+    (layers,) = project_of(text)[1]
+    assert layers is not None and len(layers.sites) == 2 and all(isinstance(each, Wrap) for each in layers.sites)
+    assert "in several places" in "; ".join(each.text for each in layers.open)
