@@ -16,6 +16,7 @@ def in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+MONITORS = [False, *([True] if hooks._MONITORS else [])]
 ONE = ("x float32[4]", "start constructed", "same True")
 pytestmark = pytest.mark.filterwarnings("ignore")  # programs may end in a thread, and fork beside threads
 
@@ -128,13 +129,69 @@ def test_what_cannot_be_recorded_is_said(program: str, message: str, tmp_path: P
     assert message in str(result.error)
 
 
-@pytest.mark.parametrize("program", ["eqx.filter_jit(net)(x)", "try:\n    net(x)\nexcept BaseException:\n    net(x)"])
-def test_a_call_is_recorded_without_sys_monitoring(
-    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+DECORATED = """
+def traced(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+
+class Deep(Net):
+    @traced
+    def __call__(self, x, key=None):
+        "Says what it does."
+        global calls
+        calls = 1
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+OTHERS = "forward(net, x)\njax.vmap(lambda x: centred(net, x), axis_name='batch')(jnp.ones((2, 4)))\n"
+ENDLESS = f"""
+import threading
+import time
+
+{OTHERS}
+def swallow():
+    while True:
+        try:
+            net(x)
+        except BaseException:
+            pass
+
+def wait():
+    while True:
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("monitors", MONITORS)
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(f"{OTHERS}eqx.filter_jit(net)(x)", id="jit"),
+        pytest.param(f"{OTHERS}try:\n    net(x)\nexcept BaseException:\n    net(x)", id="called in the handler"),
+        pytest.param(f"{ENDLESS}swallow()", id="swallowed again and again"),
+        pytest.param(f"{ENDLESS}threading.Thread(target=net, args=(x,)).start()\nwait()", id="in a thread"),
+        pytest.param(f"{OTHERS}class Other(Net):\n    pass\nOther(4, 3, key=jax.random.key(0))(x)", id="a subclass"),
+        pytest.param(f"import os\nif not os.fork():\n    net(x)\n    os._exit(0)\n{OTHERS}net(x)", id="fork"),
+    ],
+)
+def test_a_run_ends_at_the_last_call_with_and_without_sys_monitoring(
+    program: str, monitors: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "_MONITORS", monitors)
+    *others, result = run(tmp_path, program)
+    assert [each.error for each in (*others, result)] == [None] * 3
+    assert result.notes[:3] == ONE
+
+
+def test_functions_of_all_forms_are_watched_without_sys_monitoring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hooks, "_MONITORS", False)
-    (result,) = run(tmp_path, program)
-    assert (result.error, result.notes) == (None, ONE)
+    (result,) = run(tmp_path, f"import functools\n{DECORATED}\nDeep(4, 3, key=jax.random.key(0))(x)")
+    assert (result.error, result.variant) == (None, (("call", "Deep.__call__"),))
 
 
 def test_random_numbers_without_a_seed_are_drawn_again_alike(tmp_path: Path) -> None:
@@ -143,9 +200,8 @@ def test_random_numbers_without_a_seed_are_drawn_again_alike(tmp_path: Path) -> 
     assert "same True" in result.notes
 
 
-@pytest.mark.parametrize("monitors", [True, False])
+@pytest.mark.parametrize("monitors", MONITORS)
 def test_contexts_of_the_program_are_left(monitors: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monitors = monitors and hooks._MONITORS
     monkeypatch.setattr(hooks, "_MONITORS", monitors)
     program = """
     from contextlib import contextmanager
@@ -170,12 +226,8 @@ def test_contexts_of_the_program_are_left(monitors: bool, tmp_path: Path, monkey
     """
     results = run(tmp_path, program)
     assert [result.error for result in results] == [None] * 3
-    assert {name for name in ("outer", "inner", "swallowed", "after") if (tmp_path / name).exists()} == {
-        "outer",
-        "inner",
-        "swallowed",
-        *(() if monitors else ("after",)),
-    }
+    names = ("outer", "inner", "swallowed", "after")
+    assert [name for name in names if (tmp_path / name).exists()] == ["outer", "inner", "swallowed"]
 
 
 def test_the_run_ends_at_the_call_that_was_still_missing(tmp_path: Path) -> None:
@@ -224,9 +276,25 @@ def test_a_loop_in_the_program_itself_and_in_a_closure(tmp_path: Path) -> None:
 
 def test_the_surroundings_of_this_process_are_as_before(tmp_path: Path) -> None:
     def now() -> tuple[object, ...]:
-        return list(sys.path), sys.argv, sys.modules["__main__"], sys.gettrace(), dict(os.environ)
+        return list(sys.path), sys.argv, sys.modules["__main__"], sys.gettrace(), sys.getprofile(), dict(os.environ)
 
     before = now()
     run(tmp_path, "import os, sys\nos.environ['SET_BY_THE_PROGRAM'] = '1'\nsys.argv.append('x')\nnet(x)")
     os.environ.pop("SET_BY_THE_PROGRAM", None)
     assert now() == before
+
+
+@pytest.mark.parametrize("monitors", MONITORS)
+def test_what_jax_has_traced_does_not_hide_calls_of_the_next_run(
+    monitors: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "_MONITORS", monitors)
+    (tmp_path / "traced.py").write_text("import equinox as eqx\napply = eqx.filter_jit(lambda net, x: net(x))\n")
+    program = """
+    import os
+    from traced import apply
+    apply(net, x)
+    forward(net, jnp.asarray(np.frombuffer(os.urandom(4), np.uint8), jnp.float32))
+    """
+    (result,) = run(tmp_path, program)
+    assert "at call 1 of forward, `x` has other values" in str(result.error)

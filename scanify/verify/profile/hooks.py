@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -36,18 +35,14 @@ def monitored(tool: int, callbacks: Mapping[int, Callable[..., Any]], events: in
 
 
 @contextmanager
-def traced(trace: Any, *, threads: bool = False) -> Iterator[None]:
-    """Inside, this is the trace function, also of new `threads`."""
+def traced(trace: Any) -> Iterator[None]:
+    """Inside, this is the trace function."""
     earlier = sys.gettrace()
     sys.settrace(trace)
-    if threads:
-        threading.settrace(trace)
     try:
         yield
     finally:
         sys.settrace(earlier)
-        if threads:
-            threading.settrace(earlier)
 
 
 @contextmanager

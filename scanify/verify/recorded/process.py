@@ -92,7 +92,7 @@ class RecordedProcess(CaseProcess):
         assert command is not None
 
         def run() -> Ending:
-            with watcher.watching():
+            with watcher.watching(version):
                 return execute(command, self.overlay, version)
 
         return Run(watcher, self._timed(step, run))
@@ -117,7 +117,9 @@ class RecordedProcess(CaseProcess):
         if all(unlike(*pair) is None for pair in pairs):
             return
         watcher = Watcher(frozenset(numbers), self._is_users, numbers)
+        loaded, self.overlay.original.modules = self.overlay.original.modules, {}  # as jax keeps what they traced
         again = self._ran("run original again", self.overlay.original, watcher)
+        self.overlay.original.modules = loaded
         settings.undo(self.overlay.original)
         for call, _ in pairs:
             other = again.call(call.function, call.number)

@@ -9,14 +9,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import CodeType, FrameType
 from typing import Any
 
 import equinox as eqx
 
-from scanify.verify.profile.hooks import free_tool, monitored, traced
+from scanify.verify.profile.hooks import free_tool, monitored
 from scanify.verify.recorded.call import Construction, RecordedCall, constructed, recorded
 from scanify.verify.recorded.functions import Function, function_of
+from scanify.verify.recorded.inserted import calls_inserted, constructions_seen, lines_followed
+from scanify.verify.versions.loaded import Version
 
 MOST = 3  # calls of one function that are recorded
 LEAST = 3  # iterations that are waited for: a scan over fewer saves nothing
@@ -65,26 +68,31 @@ class Watcher:
     _busy: threading.local = field(default_factory=threading.local)
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Watch what any thread runs inside."""
+    def watching(self, version: Version) -> Iterator[None]:
+        """Watch what any thread runs inside of this version, no file of which is loaded yet."""
         tool = free_tool((4, 3, 5))
-        with self._tracing() if tool is None else self._monitoring(tool):
+        with self._inserting(version) if tool is None else self._monitoring(tool):
             yield
 
     @contextmanager
     def _monitoring(self, tool: int) -> Iterator[None]:
         monitoring = sys.monitoring
-        events = monitoring.events
+        events, codes = monitoring.events, list[CodeType]()
 
         def start(code: CodeType, offset: int) -> Any:
             if self._ended:
                 return self._end(sys._getframe(1)) if self.is_users(code.co_filename) else monitoring.DISABLE
-            if not self._wanted(code):
+            if code is _CONSTRUCTOR:
+                values = sys._getframe(1).f_locals
+                self._unwatched(self._construct, values["cls"], values["args"], values["kwargs"])
+                return None
+            if function_of(code) not in self.functions:
                 return monitoring.DISABLE
             if self._enter(sys._getframe(1)):
                 end()
             elif self._waits(function_of(code)):
                 monitoring.set_local_events(tool, code, events.LINE)
+                codes.append(code)
             return None
 
         def end() -> None:
@@ -102,34 +110,25 @@ class Watcher:
             return monitoring.DISABLE
 
         with monitored(tool, {events.PY_START: start, events.LINE: line}, events.PY_START):
-            yield
+            try:
+                yield
+            finally:
+                for code in codes:  # which the next run of this version runs
+                    monitoring.set_local_events(tool, code, 0)
 
     @contextmanager
-    def _tracing(self) -> Iterator[None]:
-        # What a trace function raises ends tracing in its thread: a program that swallows it there runs to its end.
-        passed: dict[int, CodeType] = {}  # code that is not watched, kept so that its id stays its own
-
-        def local(frame: FrameType, event: str, argument: object) -> Any:
+    def _inserting(self, version: Version) -> Iterator[None]:
+        def reached(frame: FrameType, iterates: bool) -> None:
+            function = function_of(frame.f_code)
             if self._ended:
                 self._end(frame)
-            elif event == "line" and self._iterate(frame.f_code, frame.f_lineno):
+            elif function in self.functions and (self._counted(function) if iterates else self._enter(frame)):
+                follow()
                 raise Ended
-            return local
 
-        def trace(frame: FrameType, event: str, argument: object) -> Any:
-            code = frame.f_code
-            if id(code) in passed and not self._ended:
-                return None
-            if self._ended:
-                self._end(frame)
-            if not self._wanted(code):
-                passed[id(code)] = code
-                return None
-            if self._enter(frame):
-                raise Ended
-            return local if self._waits(function_of(code)) else None
-
-        with traced(trace, threads=True):
+        calls = calls_inserted(version, self.functions, self.lines, reached)
+        see = partial(self._unwatched, self._construct)
+        with lines_followed(self._end) as follow, constructions_seen(see), calls:
             yield
 
     def _end(self, frame: FrameType) -> None:
@@ -140,31 +139,28 @@ class Watcher:
         if self.is_users(frame.f_code.co_filename) and not _passes(frame):
             raise Ended
 
-    def _wanted(self, code: CodeType) -> bool:
-        return code is _CONSTRUCTOR or function_of(code) in self.functions
-
     def _enter(self, frame: FrameType) -> bool:
         """Record what is entered. True if nothing is left to be recorded."""
-        if getattr(self._busy, "now", False) or os.getpid() != self._process:  # a copy that the program forked
+        self._ended |= self._unwatched(self._record, function_of(frame.f_code), frame) and self._complete()
+        return self._ended
+
+    def _unwatched(self, record: Callable[..., None], *arguments: Any) -> bool:
+        """Record something; false within another recording, and in a copy that the program forked."""
+        if getattr(self._busy, "now", False) or os.getpid() != self._process:
             return False
         self._busy.now = True
         try:
-            if frame.f_code is _CONSTRUCTOR:
-                self._construct(frame)
-                return False
-            self._record(function_of(frame.f_code), frame)
-            self._ended = self._complete()
-            return self._ended
+            record(*arguments)
         finally:
             self._busy.now = False
+        return True
 
-    def _construct(self, frame: FrameType) -> None:
-        cls = frame.f_locals["cls"]
+    def _construct(self, cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         module = sys.modules.get(cls.__module__)
         if self.is_users(str(getattr(module, "__file__", ""))):
             found = self.constructions.setdefault(cls, [])
             if len(found) < _CONSTRUCTIONS:
-                found.append(constructed(cls, frame.f_locals["args"], frame.f_locals["kwargs"]))
+                found.append(constructed(cls, args, kwargs))
 
     def _record(self, function: Function, frame: FrameType) -> None:
         number = self.entered.get(function, 0)
@@ -191,19 +187,19 @@ class Watcher:
     def _iterate(self, code: CodeType, line: int) -> bool:
         """Count an iteration at the first line of a body that follows a head. True if nothing is left to record."""
         function = function_of(code)
-        if not self._waits(function):
-            return False
-        heads, bodies = self.lines[function]
+        heads, bodies = self.lines.get(function, ((), ()))
         if line in heads:
             self._at_head.add(function)
         elif line in bodies and function in self._at_head:
             self._at_head.remove(function)
-            self._iterations[function] += 1
             return self._counted(function)
         return False
 
     def _counted(self, function: Function) -> bool:
-        """Drop the calls that show fewer iterations than the current one. True if nothing is left to record."""
+        """Count an iteration, and drop the calls that show fewer. True if nothing is left to record."""
+        if os.getpid() != self._process or not self._waits(function):
+            return False
+        self._iterations[function] += 1
         count, last = self._iterations[function], self.entered[function] - 1
         if count > self._most.get(function, 0):
             self._most[function] = count

@@ -1,5 +1,6 @@
 """One of the two versions of a project: what its files hold, which of them it loaded, and how they are loaded."""
 
+import ast
 import hashlib
 import linecache
 import os
@@ -42,6 +43,8 @@ class Version:
     importers: dict[str, str] = field(default_factory=dict)
     # The directory that it is loaded and built in; None: that of the process.
     folder: str | None = None
+    # Makes the tree that is compiled of the bytes of a file and its `co_filename`; None: they are compiled as they are.
+    parse: Callable[[bytes, str], ast.Module] | None = None
 
     @classmethod
     def of(cls, name: str, texts: Mapping[Path, bytes | None], search: Sequence[Path], suffix: str = "") -> "Version":
@@ -100,7 +103,8 @@ class VersionLoader(SourceFileLoader):
         if self.version.text(self.path) is not None:
             lines = decode_source(source).splitlines(keepends=True)
             linecache.cache[name] = (len(source), None, lines, name)
-        return compile(source, name, "exec", dont_inherit=True)
+        tree = source if self.version.parse is None else self.version.parse(source, name)
+        return compile(tree, name, "exec", dont_inherit=True)
 
 
 def digest(data: bytes) -> str:
