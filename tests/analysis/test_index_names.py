@@ -166,10 +166,10 @@ def test_words_are_looked_for_in_files_that_are_read_later_too() -> None:
         return Source(path, text) if path == ROOT / "lib.py" else None
 
     index = Index(ROOT, [Source(ROOT / "m.py", "from lib import f\n")], read)
-    assert not list(index.paths_with("f", "pass")) and not index.patches.names
+    assert not list(index.paths_with("f", "pass")) and not index.patches.stores("h")
     assert line(index, "m", "f") == ("lib", 1)
     assert list(index.paths_with("f", "pass")) == [ROOT / "lib.py"]
-    assert index.patches.names == {"h"}
+    assert [bool(index.patches.stores(name)) for name in "fghi"] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("root", ["/p", "/p/memory"])
@@ -213,11 +213,17 @@ def test_what_a_lazy_package_gives_is_what_its_table_says_not_what_checkers_see(
     assert line(project(pkg__init=eager, **both), "train", "Block") == ("pkg.plain", 1)
 
 
+def patched(index: Index, names: str) -> list[str]:
+    return [name for name in names.split() if index.patches.stores(name)]
+
+
 def test_names_that_a_variable_has_are_patched_where_they_are_given() -> None:
     record = "def record(cls, method):\n    setattr(cls, method, wrapped)\n"
     index = project(tools=record, train="from tools import record\nrecord(Block, 'pattern')\nprint('other')\n")
-    assert index.patches.names == {"pattern"}
-    by_self = record.replace("cls, method, w", "self, method, w")
-    assert not project(tools=by_self, train="record(Block, 'pattern')").patches.names
+    assert patched(index, "pattern other method") == ["pattern"]
     index = project(tools=record + "for each in ('scale', 'shift'):\n    record(Block, each)\n")
-    assert index.patches.names == {"scale", "shift"}
+    assert patched(index, "scale shift each") == ["scale", "shift"]
+    update = (
+        "class Config:\n    def put(self, **values):\n        for name in values:\n            setattr(self, name, 1)\n"
+    )
+    assert patched(project(tools=update, train="config.put(rate=2)\n"), "rate put") == ["rate"]

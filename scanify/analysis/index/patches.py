@@ -1,102 +1,172 @@
-"""Names under which code puts something into a class or a module, of the project or of a library.
+"""Names under which code of a project puts something into a class, an object or a module, its own or a library's."""
 
-`Block.__call__ = traced`, `setattr(Block, "scale", half)`; `import blocks` and `blocks.build = counted`;
-`mock.patch("blocks.build")`.
-"""
-
+import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scanify.analysis.facts import Place, Span
+from scanify.analysis.index.by_name import ANY_MODULE, ByName, by_name
+from scanify.analysis.lower.nodes import nodes_in
+
+if TYPE_CHECKING:
+    from scanify.analysis.index.project import Index
+
+# A store without a string has a dot before its name, or is a keyword of `patch.multiple` and `vars(x).update`.
+_MAY_STORE = re.compile(r"""\.(?:\s|\\|#[^\n]*)*(\w+)\b(?!\s*\()|(\w+)["']|\b(\w+)\s*=(?!=)""")
+_SETTER = re.compile(r"\b(?:_*(?:set|del)attr_*|patch(?:\.\w+)?)\b|\b__dict__|\b(?:vars|globals|locals)\(")
+_SETS_CONSTANT = re.compile(r"""\b(?:_*(?:set|del)attr_*|patch(?:\.\w+)?)\(\s*(?:[\w.]+,\s*)?["'][\w.]+["']""")
+_FINDS_MODULES = (("sys", "modules"), ("import_module",), ("__import__",), ("getmodule",), ("globals",))
 
 
-@dataclass(frozen=True)
-class Patches:
-    """What the files of a project put in the place of something else.
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A store of a file; `node` is None if the file cannot be parsed and its text may have the store.
 
-    `names` are those of methods and constants of some class, `computed` those among them that a property is put under;
-    `modules` are names with the last name of the module that they may be in.
+    A `forced` store also reaches objects of frozen classes.
     """
 
-    names: frozenset[str]
-    computed: frozenset[str]
-    modules: frozenset[tuple[str, str]]
+    path: Path
+    node: ast.AST | None
+    forced: bool
+
+
+class Patches:
+    """The stores of the files of an index, by name.
+
+    A file is parsed only if its text may have a store to the name that is asked for.
+    """
+
+    def __init__(self, index: "Index") -> None:
+        self._index = index
+        self._written: dict[Path, frozenset[str]] = {}
+        self._stores: dict[str, tuple[Stored, ...]] = {}
+        self._properties: dict[str, bool] = {}
+        self._replaced: dict[tuple[str, str], bool] = {}
+
+    def stores(self, name: str) -> tuple[Stored, ...]:
+        """Return the stores to attributes of a name, without constructors that store to their own objects."""
+        if name not in self._stores:
+            self._stores[name] = (*self._stores_to(name), *self._loose.get(name, ()))
+        return self._stores[name]
+
+    def _stores_to(self, name: str) -> Iterator[Stored]:
+        for path, table in self._tables(name):
+            if table is None:
+                yield Stored(path, None, True)
+            else:
+                yield from (Stored(path, each.node, each.forced) for each in table.stores.get(name, ()))
+
+    def is_property(self, name: str) -> bool:
+        """True if a property is stored under a name, outside of a class body."""
+        if name not in self._properties:
+            tables = self._tables(name, text="property")
+            self._properties[name] = any(table is None or name in table.properties for _, table in tables)
+        return self._properties[name]
+
+    def in_module(self, holder: str, name: str) -> bool:
+        """True if code may store to a name in a module whose last name is `holder`."""
+        key = holder, name
+        if key not in self._replaced:
+            tables = (table for _, table in self._tables(name, holder))
+            stored = any(table is None or key in table.modules for table in tables)
+            self._replaced[key] = stored or name in self._in_any_module
+        return self._replaced[key]
 
     @cached_property
     def builtins(self) -> frozenset[str]:
-        """Python's own names that mean something else."""
-        return frozenset(name for holder, name in self.modules if holder == "builtins")
+        """The names of builtins that code stores to."""
+        homes = (home for word in ("builtins", "__builtins__") for home in self._index.modules_with(word))
+        stored = (each for home in homes for each in by_name(home.tree).modules)
+        return self._in_any_module | {name for holder, name in stored if holder == "builtins"}
+
+    @cached_property
+    def loose(self) -> tuple[Stored, ...]:
+        """The stores whose name is no constant, and for which no file has a string that may be the name."""
+        return tuple(store for store, names in self._names_of_loose if not names)
+
+    def place(self, store: Stored) -> Place:
+        """The place of a store; the line of the error if its file cannot be parsed."""
+        module = self._index.module_at(store.path)
+        if module is not None and store.node is not None:
+            return module.place(store.node)
+        problem = self._index.problems.get(store.path)
+        line = problem.line if problem is not None else 1
+        return Place(store.path, Span(0, 0, line, line))
+
+    @cached_property
+    def _in_any_module(self) -> frozenset[str]:
+        """The names that files store to which find modules by name: `sys.modules["blocks"].build = counted`."""
+        homes = (home for words in _FINDS_MODULES for home in self._index.modules_with(*words))
+        return frozenset(name for home in homes for holder, name in by_name(home.tree).modules if holder == ANY_MODULE)
+
+    @cached_property
+    def _loose(self) -> dict[str, list[Stored]]:
+        found: dict[str, list[Stored]] = {}
+        for store, names in self._names_of_loose:
+            for name in names:
+                found.setdefault(name, []).append(store)
+        return found
+
+    @cached_property
+    def _names_of_loose(self) -> list[tuple[Stored, frozenset[str]]]:
+        """The stores whose name is no constant, with the names that may be meant.
+
+        These are the strings of the file, and those in calls of the function around; with `**names` the keywords there.
+        """
+        found = []
+        for path in self._index.paths:
+            text = self._text(path)
+            module = self._index.module_at(path) if _may_be_loose(text) else None
+            table = by_name(module.tree) if module is not None else ByName()
+            for node in table.loose:
+                names = {*table.strings, *self._passed(module.tree, node)}  # type: ignore[union-attr]
+                found.append((Stored(path, node, True), frozenset(names)))
+        return found
+
+    def _passed(self, tree: ast.Module, node: ast.AST) -> Iterator[str]:
+        """The strings that calls anywhere pass to the function around a node, and keywords for its `**names`."""
+        functions = [each for each in nodes_in(tree) if isinstance(each, ast.FunctionDef)]
+        around = [each for each in functions if node in nodes_in(*each.body)]
+        for function in around[-1:]:
+            for home in self._index.modules_with(function.name):
+                for call in nodes_in(home.tree):
+                    if isinstance(call, ast.Call) and function.name == _last(call.func):
+                        values = nodes_in(*call.args, *call.keywords)
+                        strings = (each.value for each in values if isinstance(each, ast.Constant))
+                        yield from (each for each in strings if isinstance(each, str))
+                        yield from (each.arg for each in call.keywords if function.args.kwarg and each.arg)
+
+    def _tables(self, *words: str, text: str = "") -> Iterator[tuple[Path, ByName | None]]:
+        """The tables of files that have some words and `text`, and may store to the first; None for those that do not
+        parse."""
+        for path in self._index.paths_with(*words):
+            if words[0] in self._written_in(path) and text in self._text(path):
+                module = self._index.module_at(path)
+                yield path, by_name(module.tree) if module is not None else None
+
+    def _written_in(self, path: Path) -> frozenset[str]:
+        """The names that the text of a file may store to, all of them if it is parsed."""
+        if path not in self._written:
+            if self._index.is_parsed(path):
+                self._written[path] = self._index.words(path)
+            else:
+                found = _MAY_STORE.findall(self._text(path))
+                self._written[path] = frozenset(name for names in found for name in names)
+        return self._written[path]
+
+    def _text(self, path: Path) -> str:
+        source = self._index.source(path)
+        return source.text if source is not None else ""
 
 
-def patches_in(texts: Sequence[str]) -> Patches:
-    """What some texts put in the place of something else."""
-    return Patches(
-        names=frozenset(name for text in texts for name in patched_in(text)) | patched_by_name(texts),
-        computed=frozenset(name for text in texts if "property(" in text for name in _computed_in(text)),
-        modules=frozenset(each for text in texts for each in patched_modules(text)),
-    )
+def _may_be_loose(text: str) -> bool:
+    """True unless each setter in a text has its name as a constant."""
+    return len(_SETTER.findall(text)) != len(_SETS_CONSTANT.findall(text))
 
 
-_CALLED = re.compile(r"(?:(?<!__)setattr|type\.__setattr__|patch\.object)\([^()]*")
-_BY_PATH = re.compile(r"\bpatch\([ \t\n]*[\"']((?:\w+\.)*)(\w+)[\"']")  # of unittest.mock
-_COMPUTED = re.compile(r"(?:\.([^\W\d]\w*)\s*=\s*|setattr\([^()]*[\"'](\w+)[\"'],\s*)[\w.]*property\(")
-_QUOTED = re.compile(r"(?<=[\"'])[^\W\d]\w*(?=[\"'])")
-
-
-def patched_in(text: str) -> frozenset[str]:
-    """The names that a text stores by `setattr` or `mock.patch`; assignments are read off the tree (`stores`)."""
-    found: set[str] = set()
-    if "setattr" in text or "patch.object(" in text:
-        found.update(name for each in _CALLED.finditer(text) for name in _QUOTED.findall(each[0]))
-    if "patch(" in text:
-        found.update(name for _, name in _BY_PATH.findall(text))
-    return frozenset(found)
-
-
-def _computed_in(text: str) -> set[str]:
-    """The names that a text puts a property under, outside of a class's body."""
-    return {stored or called for stored, called in _COMPUTED.findall(text)}
-
-
-_NAMED_ELSEWHERE = re.compile(r"\bsetattr\([ \t]*(?!self\b)[^\W\d][\w.]*,[ \t]*[^\W\d][\w.]*,")
-_DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
-
-
-def patched_by_name(texts: Iterable[str]) -> frozenset[str]:
-    """The names that `setattr(cls, name, ...)` may store where `name` is a variable: those that stand in quotes in the
-    same file, and those that any file gives to the function that does so."""
-    texts = list(texts)
-    found: set[str] = set()
-    for text in texts:
-        for each in _NAMED_ELSEWHERE.finditer(text):
-            found.update(_QUOTED.findall(text))
-            *_, function = ("", *_DEFINED.findall(text, 0, each.start()))
-            called = re.compile(rf"\b{function}\([^()]*") if function else None
-            others = (call[0] for other in texts if called is not None for call in called.finditer(other))
-            found.update(name for call in others for name in _QUOTED.findall(call))
-    return frozenset(found)
-
-
-# What begins a line, as one pattern that also looks inside of lines takes four times as long.
-_IN_MODULE = re.compile(r"\n[ \t]*(?!self\b|cls\b)([^\W\d]\w*)((?:\.\w+)*)\.(\w+)[ \t]*(?:=(?!=)|[-+*/|&]=)")
-_SET_IN_MODULE = re.compile(r"\b(?:setattr|patch\.object)\([ \t]*([^\W\d]\w*)((?:\.\w+)*),[ \t]*[\"'](\w+)[\"']")
-
-
-def patched_modules(text: str) -> frozenset[tuple[str, str]]:
-    """The names that a text stores in what it imports, each with the last name of the module that it may be in."""
-    stored = _IN_MODULE.findall(f"\n{text}")
-    stored += _SET_IN_MODULE.findall(text) if "setattr(" in text or "patch.object(" in text else []
-    found = {(inner.rpartition(".")[2] or each, name) for root, inner, name in stored for each in _imported(text, root)}
-    if "patch(" in text:
-        found.update((path.rstrip(".").rpartition(".")[2], name) for path, name in _BY_PATH.findall(text) if path)
-    return frozenset(found)
-
-
-def _imported(text: str, name: str) -> set[str]:
-    """The last names of what a text imports under a name."""
-    listed = rf"from\b[^\n(]*\bimport[ \t]*\([^)]*\b{name}\b[^)]*\)"
-    lines = re.finditer(rf"^[ \t]*(?:{listed}|(?:from|import)\b[^\n]*\b{name}\b[^\n]*$)", text, re.MULTILINE)
-    aliased = rf"([\w.]+)[ \t]+as[ \t]+{name}\b"
-    return {
-        (alias[1] if (alias := re.search(aliased, line[0])) is not None else name).rpartition(".")[2] for line in lines
-    }
+def _last(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)

@@ -9,7 +9,7 @@ from scanify.analysis.index.layout import LIBRARIES, keeps_source, locate
 from scanify.analysis.index.meaning import Definition, External, Meaning, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.parse import Problem, parse
-from scanify.analysis.index.patches import Patches, patches_in
+from scanify.analysis.index.patches import Patches
 from scanify.analysis.index.words import Words
 from scanify.source.file import Source
 
@@ -44,7 +44,7 @@ class Index:
         self._known = len(self._sources)  # those that are files; paths where there is none are remembered, too
         self._sorted: tuple[int, tuple[Path, ...]] = (-1, ())
         self._texts: list[str] = []  # of the paths in order
-        self._patches: tuple[int, Patches] = (-1, Patches(frozenset(), frozenset(), frozenset()))
+        self._patches: tuple[int, Patches] = (-1, Patches(self))
         self._folders: set[Path] | None = None
         self._names: dict[str, list[Path]] | None = None
         self._found: dict[tuple[Path, str], Package | None] = {}
@@ -80,6 +80,10 @@ class Index:
             self._modules[path] = self._parsed(source) if source is not None else None
         return self._modules[path]
 
+    def is_parsed(self, path: Path) -> bool:
+        """True if the tree of a file is known: `module_at` does not parse it then."""
+        return isinstance(self._trees.get(path), ast.Module)
+
     def _parsed(self, source: Source) -> Module | None:
         known = self._trees.get(source.path)
         tree = known if known is not None else self._trees.setdefault(source.path, parse(source.text))
@@ -108,14 +112,13 @@ class Index:
     def patches(self) -> Patches:
         """What some file puts in the place of something else."""
         if self._patches[0] != self._known:
-            _ = self.paths  # which brings the texts up to date
-            self._patches = self._known, patches_in(self._texts)
+            self._patches = self._known, Patches(self)
         return self._patches[1]
 
     def is_replaced(self, path: str) -> bool:
         """Whether some file puts something else under the last name of a dotted path into what the one before names."""
         *_, holder, name = ("", *path.split("."))
-        return (holder, name) in self.patches.modules
+        return self.patches.in_module(holder, name)
 
     # -- names -----------------------------------------------------------------------------------------------------
 

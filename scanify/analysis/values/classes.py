@@ -243,8 +243,7 @@ class Classes(NamedCode):
     def is_computed(self, name: str) -> bool:
         """Whether reading such an attribute may run what code of the project puts into a class: a property, a
         `__getattr__`."""
-        patches = self.index.patches
-        return name in patches.computed or any(map(self.is_patched, _INTERCEPTING))
+        return self.index.patches.is_property(name) or any(map(self.is_patched, _INTERCEPTING))
 
     def own_names(self, definition: Definition) -> frozenset[str]:
         """What a class itself defines: methods and constants."""

@@ -1,11 +1,9 @@
 """What code of the project does under a name, in any class: the methods of that name, and stores into attributes."""
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.index.project import Index
-from scanify.analysis.index.stores import stores_in
 from scanify.analysis.lower.nodes import nodes_in
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -19,7 +17,6 @@ class NamedCode:
     def __init__(self, index: Index) -> None:
         self.index = index
         self._acting: dict[str, bool] = {}
-        self._stored: dict[tuple[str, bool], bool] = {}
 
     def acts(self, name: str) -> bool:
         """Whether a class of the project has a method of that name that may do more than give a value of what its
@@ -40,20 +37,12 @@ class NamedCode:
 
     def is_patched(self, name: str) -> bool:
         """Whether code of the project may put something in the place of a method of that name."""
-        return name in self.index.patches.names or self.is_stored(name, forced=False)
+        return bool(self.index.patches.stores(name))
 
     def is_stored(self, name: str, *, forced: bool) -> bool:
         """Whether code stores into an attribute of that name, other than a constructor into that of its own object;
         `forced` asks for stores past a frozen class alone."""
-        key = name, forced
-        if key not in self._stored:
-            stored, quoted = rf"\.\s*{name}\s*(?:=(?!=)|[^\w\s.(=]|in\b)", rf"[\"']{name}[\"']|\b{name}="
-            written = re.compile(f"{stored}|{quoted}")  # else files are parsed that nobody has to look at
-            texts = ((path, getattr(self.index.source(path), "text", "")) for path in self.index.paths_with(name))
-            modules = (self.index.module_at(path) for path, text in texts if written.search(text))
-            stores = [stores_in(module.tree) for module in modules if module is not None]
-            self._stored[key] = any(name in each.forced or (not forced and name in each.plain) for each in stores)
-        return self._stored[key]
+        return any(each.forced or not forced for each in self.index.patches.stores(name))
 
 
 def _acts(method: FunctionNode) -> bool:
