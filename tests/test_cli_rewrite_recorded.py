@@ -91,11 +91,16 @@ def test_a_loop_that_no_call_runs_is_held_back(folder: Path, capsys: pytest.Capt
     )
 
 
-def test_a_loop_of_one_layer_is_held_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "program.py").write_text(PROGRAM + "Chain(eqx.nn.Linear(4, 4, key=keys[0]))(jnp.ones(4))\n")
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_loop_of_few_layers_is_held_back(count: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    layers = f"*[eqx.nn.Linear(4, 4, key=key) for key in keys[:{count}]]"
+    (folder / "program.py").write_text(f"{PROGRAM}Chain({layers})(jnp.ones(4))\n")
     assert run(["rewrite", "model.py", "--run", "python program.py", "--remat", "full"]) != Exit.OK
     assert (folder / "model.py").read_text() == MODEL
-    assert "runs one iteration" in capsys.readouterr().err
+    said = (
+        f"the run has {count} iteration{'s' * (count > 1)} of it, too few for a scan: `self.layers` has {count} layer"
+    )
+    assert said in capsys.readouterr().err
 
 
 def test_nothing_is_written_if_no_call_can_be_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

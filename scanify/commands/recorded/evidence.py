@@ -13,12 +13,15 @@ from scanify.commands.verifying.cases import verifiable, with_held_back
 from scanify.commands.verifying.options import CaseRun
 from scanify.errors import CaseFailed
 from scanify.pipeline import HeldBack, Outcome, rewrite_sources, with_policy
+from scanify.report.sentences import plural
+from scanify.verify.unscanned import NOTHING_SCANNED
+from scanify.verify.verdict import Status
 
 if TYPE_CHECKING:
     from scanify.verify.verdict import CaseResult, LoopRun, SeenLayers, Verification
 
 Accept = Callable[[Plan], bool]
-_DEEPER = "record a run that calls it with two layers or more, or take it with --unsafe"
+_DEEPER = "record a run that calls it with three layers or more, or take it with --unsafe"
 _UNREACHED = HeldBack("no call of it was recorded", _DEEPER, finding=False)
 _PRINTED = 12  # lines of what a command printed last
 _KEEP = "keep the loop: no two of its layers share a program"
@@ -92,8 +95,6 @@ def rewritten_where(given: Given, policy: str | None, run: CaseRun | None, accep
 
 def failed(verified: "Verification") -> bool:
     """True if a recorded call shows that the rewrite is wrong."""
-    from scanify.verify.unscanned import NOTHING_SCANNED
-    from scanify.verify.verdict import Status
 
     def is_wrong(case: "CaseResult") -> bool:
         verdicts = [case.parameters, *case.once, *(v for p in case.policies for v in (p.outputs, p.gradients))]
@@ -112,11 +113,29 @@ def _held(outcome: Outcome, verified: "Verification", shown: Set[Place], accepte
             held[plan.place] = HeldBack(
                 f"of its layers no two are alike in the run: {unlike.text}", _KEEP, finding=False
             )
+        elif plan.place not in shown and (few := _few(plan, verified)):
+            held[plan.place] = HeldBack(few, _DEEPER)
         elif plan.place not in shown and doubt:
             held[plan.place] = HeldBack(f"the recorded call does not show it: {doubt}", _DEEPER)
         elif plan.place not in shown and plan.left(accepted):
             held[plan.place] = _UNREACHED
     return held
+
+
+def _few(plan: Plan, verified: "Verification") -> str:
+    """How many iterations the run has of a loop, if in each call these are too few for a scan; else ""."""
+    found: list[LoopRun] = []
+    for case in verified.cases:
+        runs = [run for run in case.loops if run.iterations is not None and _holds(plan, {_line(run)})]
+        unscanned = any(each.startswith(NOTHING_SCANNED) for each in case.findings)
+        if any(run.iterations != 1 and not unscanned for run in runs):
+            return ""
+        found += runs
+    longest = max(found, key=lambda run: run.iterations or 0, default=None)
+    if longest is None:
+        return ""
+    layers = f": `{longest.layers.name}` has {longest.layers.text}" if longest.layers is not None else ""
+    return f"the run has {plural(longest.iterations or 0, 'iteration')} of it, too few for a scan{layers}"
 
 
 def _doubt(plan: Plan, verified: "Verification") -> str:

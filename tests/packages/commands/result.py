@@ -7,8 +7,8 @@ from tests.packages.commands.table import Package
 
 # What `scanify verify --execute` says of versions that were proved equal and give other numbers.
 FALSE = "proved equal, but"
-# What it says of loops over layers that the command builds unlike each other, and of loops that calls reach and do not show.
-UNLIKE = ("no two are alike in the run",)
+# What it says of loops that have nothing to scan in the command, and of loops that calls reach and do not show.
+UNLIKE = ("no two are alike in the run", "too few for a scan")
 SHORT = ("the recorded call does not show it", "no call could be compared")
 
 
@@ -16,7 +16,7 @@ SHORT = ("the recorded call does not show it", "no call could be compared")
 class LoopResult:
     """A loop that ought to be rewritten: whether the command reaches it, and whether its rewrite is PROVED.
 
-    `unlike` is true if the command builds layers of which no two are alike: there is nothing to scan then.
+    `unlike` is true if the command runs the loop over layers of which no two are alike, or over one or two layers.
     `false` is true if it was proved and other numbers came out. `why` says why it is not PROVED.
     """
 
@@ -56,7 +56,7 @@ def markdown(
         "package",
         "command",
         "loops",
-        "unlike layers",
+        "nothing to scan",
         "reached",
         *(["PROVED without it"] if before else []),
         "PROVED",
@@ -70,14 +70,19 @@ def markdown(
         unlike = sum(result.unlike for result in ours)
         cells = (name, runs, len(ours), unlike, reached, *([sum(r.proved for r in earlier)] if before else []), proved)
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    proved, reached = proved_and_reached(after)
+    (proved, reached), unlike = proved_and_reached(after), sum(result.unlike for result in after)
     summary = (
         f"{len(packages)} packages: of {reached} loops that the commands reach, {proved} end PROVED"
-        f" ({100 * proved / max(reached, 1):.0f}%); {false_verdicts(after)} false verdicts."
+        f" ({_share(proved, reached)}; {_share(proved, reached + unlike)} with the {unlike} that have nothing to scan "
+        f"there); {false_verdicts(after)} false verdicts."
     )
     others = [f"- {r.package} `{r.file}:{r.line}`, {_as_text(r.text)}" for r in after if not r.proved]
     said = ", ".join(f"{name} {version}" for name, version in versions)
     return "\n".join([summary, "", *lines, "", f"With {said}. Not PROVED:", "", *others, ""])
+
+
+def _share(part: int, of: int) -> str:
+    return f"{100 * part / max(of, 1):.0f}%"
 
 
 def _as_text(said: str) -> str:

@@ -63,16 +63,25 @@ def _result(package: Package, target: Target, line: int, report: dict[str, Any])
     verdicts = [verdict for case in reaching for verdict in _verdicts(case)]
     bad = [verdict for verdict in verdicts if verdict["status"] != "PROVED"]
     whys += [case["error"] for case in report["cases"] if case["error"]]
-    whys = [f"{verdict['status']}: {verdict['reason']}" for verdict in bad] or whys
+    whys = [f"{verdict['status']}: {verdict['reason']}" for verdict in bad] or _left(report, line) or whys
+    unlike = not reaching and any(text in whys[0] for text in UNLIKE if whys)
     return LoopResult(
         package.name,
         target.file,
         line,
         reached=bool(reaching),
         proved=bool(verdicts) and not bad,
+        unlike=unlike,
         false=any(FALSE in str(verdict["reason"]) for verdict in bad),
         why=" ".join((whys or ["no call of it was recorded"])[0].split())[:400],
     )
+
+
+def _left(report: dict[str, Any], line: int) -> list[str]:
+    """Why the report leaves a loop as it is: none if it does not."""
+    said = "; ".join(report.get(key) or "" for key in ("held_back", "not_shown"))
+    found = re.search(rf":{line} (?:\(|held back: )(.*?)(?:[);, ]+[^ ]+:\d+ (?:\(|held back: )|$)", said)
+    return [found[1]] if found else []
 
 
 def _verdicts(case: dict[str, Any]) -> list[dict[str, Any]]:
