@@ -1,29 +1,18 @@
-"""What an expression puts into a list of layers, by the shapes that people write; anything else is an obligation."""
+"""What a list of layers is shown to hold."""
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from scanify.analysis.flow.names import target_names
-from scanify.analysis.flow.statements import value_given
-from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.calls import COMPUTING, TRANSFORMS, called_class
-from scanify.analysis.lists.layer_list import Argument, Class, Made, Varies, class_name, not_shown
-from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
-from scanify.analysis.lists.varies import Home, Repeat, Variation, plain_count
-from scanify.analysis.lower.scope import ancestors, parent_of
+from scanify.analysis.lists.layer_list import Made
+from scanify.analysis.lists.statements import Put
+from scanify.analysis.lists.varies import Home, Repeat
+from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.obligation import Obligation
-from scanify.analysis.project_facts import ProjectFacts
-
-_SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential", "flax.nnx.Sequential")
-_LISTS = ("list", "tuple")
-_DATA = ("range", "str", "int", "float", "len", "set", "frozenset", "bytes", "sum")
-_NNX_LISTS = ("flax.nnx.List",)
 
 
 @dataclass(frozen=True, eq=False)
-class _How:
+class How:
     """How the list is filled at some place: the loops around, whether a condition decides, how often it is repeated."""
 
     loops: tuple[Repeat, ...] = ()
@@ -31,6 +20,9 @@ class _How:
     shared: bool = False
     times: str | None = None
     counted: bool = True
+
+
+PLAIN = How()
 
 
 @dataclass(eq=False)
@@ -54,331 +46,7 @@ class Contents:
     may_be_empty: bool = False
 
 
-OfField = Callable[[Home, ast.Attribute], Contents | None]
-
-
-class ContentsReader:
-    """Reads what lists hold; `contents` has the result of all that was read."""
-
-    def __init__(self, project: ProjectFacts, nested: int = 0, of_field: OfField | None = None) -> None:
-        """`nested`: read the lists that stand so deep in the list, as `blocks` of `for blocks in self.stages`.
-
-        `of_field` says what a field holds whose list has a local name, None if fields are not followed.
-        """
-        self.project = project
-        self._of_field = of_field
-        self.contents = Contents()
-        self._nested = nested
-        self._followed: set[tuple[object, str]] = set()
-        self._target: str | None = None
-
-    # -- a list ----------------------------------------------------------------------------------------------------
-
-    def value(self, home: Home, node: ast.expr, how: _How = _How()) -> None:
-        """Read an expression whose value is the list, or a part of it."""
-        match node:
-            case ast.GeneratorExp() if not isinstance(parent_of(home.module, node), ast.Call):
-                self._unknown(home, node)
-            case ast.ListComp() | ast.GeneratorExp():
-                self._comprehension(home, node.elt, node.generators, how)
-            case ast.DictComp():
-                self.contents.of_dict = True
-                self._comprehension(home, node.value, node.generators, how)
-            case ast.Dict(values=values):
-                self.contents.of_dict = True
-                self._display(home, values, how)
-            case ast.List(elts=elements) | ast.Tuple(elts=elements):
-                self._display(home, elements, how)
-            case ast.BinOp(op=ast.Add()):
-                self.value(home, node.left, how)
-                self.value(home, node.right, how)
-            case ast.BinOp(op=ast.Mult(), left=left, right=right):
-                listed, count = (left, right) if isinstance(left, ast.List | ast.Tuple) else (right, left)
-                if isinstance(listed, ast.List | ast.Tuple):
-                    self.value(home, listed, replace(how, shared=True, times=home.module.code(count)))
-                else:
-                    self._unknown(home, node)
-            case ast.IfExp(body=body, orelse=orelse):
-                self.value(home, body, replace(how, conditional=True))
-                self.value(home, orelse, replace(how, conditional=True))
-            case ast.Constant(value=None):
-                self.contents.optional = True
-            case ast.Constant():
-                self.contents.data = ast.unparse(node)
-            case ast.Call():
-                self._call(home, node, how)
-            case ast.Name(id=name):
-                self._name(home, node, name, how)
-            case ast.Attribute() if self._of_field is not None and (held := self._of_field(home, node)) is not None:
-                self._add(held)
-            case _:
-                self._unknown(home, node)
-
-    def _add(self, held: Contents) -> None:
-        """Add what a field holds: `layers = reversed(self.layers) if backwards else self.layers`."""
-        own = self.contents
-        own.made += [each for each in held.made if all(each.node is not other.node for other in own.made)]
-        own.open += [each for each in held.open if each not in own.open]
-        own.view, own.data = True, own.data or held.data
-        for name in ("optional", "functions", "several", "of_dict", "sequential", "may_be_empty"):
-            setattr(own, name, getattr(own, name) or getattr(held, name))
-
-    def _comprehension(self, home: Home, element: ast.expr, loops: Sequence[ast.comprehension], how: _How) -> None:
-        conditional = how.conditional or any(each.ifs for each in loops)
-        self.element(home, element, replace(how, loops=(*how.loops, *loops), conditional=conditional))
-
-    def _display(self, home: Home, elements: Sequence[ast.expr], how: _How) -> None:
-        self.contents.may_be_empty |= not elements and not how.loops
-        texts = [ast.unparse(each) for each in elements if isinstance(each, ast.Name | ast.Attribute)]
-        for each in elements:
-            if isinstance(each, ast.Starred):
-                self.value(home, each.value, how)
-            else:
-                again = isinstance(each, ast.Name | ast.Attribute) and texts.count(ast.unparse(each)) > 1
-                self.element(home, each, replace(how, shared=True) if again else how)
-
-    def _call(self, home: Home, node: ast.Call, how: _How) -> None:
-        name, library = home.builtin(node), home.library(node)
-        given = [*node.args, *(each.value for each in node.keywords)]
-        if name in _LISTS or library in _NNX_LISTS or name == "dict":
-            if len(given) == 1 and not isinstance(given[0], ast.Starred) and name != "dict":
-                self.value(home, given[0], how)
-            elif not given:
-                self.contents.may_be_empty = True
-                self.contents.of_dict |= name == "dict"
-            else:
-                self._unknown(home, node)
-        elif name == "reversed" and len(given) == 1:
-            self.contents.view = True
-            self.value(home, given[0], how)
-        elif library in _SEQUENTIALS:
-            self.contents.sequential = True
-            if library.startswith("flax."):
-                self._display(home, node.args, how)
-            elif len(given) == 1:
-                self.value(home, given[0], how)
-            else:
-                self._unknown(home, node)
-        elif (library.startswith(("jax.", "numpy.")) and library not in TRANSFORMS) or name in _DATA:
-            self.contents.data = f"`{home.module.code(node)}`"
-        else:
-            self._unknown(home, node)
-
-    def _name(self, home: Home, node: ast.Name, name: str, how: _How) -> None:
-        """Follow a name to what the function around assigns to it."""
-        if home.is_local(node) and home.function is not None:
-            if not home.values_of(name):
-                self.contents.parameters.append((home, name))
-                return
-            if not self.filled(home, home.function.body, name, how):
-                self._unknown(home, node)
-            return
-        meaning = home.meaning(node)
-        value = getattr(meaning.node, "value", None) if isinstance(meaning, Definition) else None
-        if isinstance(meaning, Definition) and isinstance(value, ast.expr):
-            text = f"`{name}` is a list of the whole module, which any code may change"
-            self.contents.open.append(not_shown(text, meaning.module.place(meaning.node)))
-            self.value(Home(self.project, meaning.module, None), value, how)
-        else:
-            self._unknown(home, node)
-
-    def filled(self, home: Home, body: Sequence[ast.stmt], target: str, how: _How = _How()) -> bool:
-        """Read all that a block of statements puts into the list `target`; False if it does nothing with it."""
-        key = (body[0] if body else None, target)
-        if key in self._followed:
-            text = f"`{target}` may stand in the list more than once"
-            self.contents.open.append(not_shown(text, home.module.place(body[0])))
-            return True
-        self._followed.add(key)
-        found = statements_about(home, body, target, self._target)
-        puts = [each for each in found if isinstance(each, Put)]
-        if not any(isinstance(each, Put | Grown) for each in found):
-            return False
-        real = [each for each in puts if not _is_placeholder(home, each.value)]
-        if len(real) > 1 and not _exclusive(home, real):
-            text = f"`{target}` is filled in several places"
-            self.contents.open.append(not_shown(text, home.module.place(real[1].statement)))
-        outer = puts[0].loops if puts else ()
-        holder, self._target = self._target, target
-        grown = any(isinstance(each, Grown) for each in found)
-        for each in found:
-            match each:
-                case Put():
-                    if not (grown and _is_empty(home, each.value)):
-                        own = replace(
-                            how, conditional=how.conditional or len(real) > 1 or (each.conditional and len(puts) > 1)
-                        )
-                        self.value(home, each.value, own)
-                case Grown():
-                    own = replace(
-                        how,
-                        loops=(*how.loops, *(loop for loop in each.loops if loop not in outer)),
-                        conditional=how.conditional or each.conditional,
-                        counted=how.counted and not each.early_end,
-                    )
-                    (self.element if each.one else self.value)(home, each.value, own)
-                case Other():
-                    self.contents.open.append(not_shown(each.text, home.module.place(each.node)))
-        self._target = holder
-        return True
-
-    def _unknown(self, home: Home, node: ast.expr) -> None:
-        text = f"what `{home.module.code(node)}` gives is not shown"
-        self.contents.open.append(not_shown(text, home.module.place(node)))
-
-    # -- an element ------------------------------------------------------------------------------------------------
-
-    def element(self, home: Home, node: ast.expr, how: _How) -> None:
-        """Read an expression whose value is one element."""
-        match node:
-            case ast.Call():
-                self._made(home, node, how)
-            case ast.IfExp(body=body, orelse=orelse):
-                self.element(home, body, replace(how, conditional=True))
-                self.element(home, orelse, replace(how, conditional=True))
-            case ast.NamedExpr(value=value):
-                self.element(home, value, how)
-            case ast.Tuple(elts=elements) | ast.List(elts=elements) if elements and not self._nested:
-                self.contents.several = True
-                for each in elements:
-                    self.element(home, each, how)
-            case (
-                ast.ListComp()
-                | ast.Dict()
-                | ast.DictComp()
-                | ast.List()
-                | ast.Tuple()
-                | ast.BinOp(left=ast.List() | ast.Tuple())
-            ):
-                self._inner_list(home, node, how)
-            case ast.Lambda():
-                self.contents.functions = True
-            case ast.Constant(value=None):
-                self._not_shown(home, node, "an element may be None", how)
-            case (
-                ast.Constant()
-                | ast.JoinedStr()
-                | ast.BinOp()
-                | ast.UnaryOp()
-                | ast.Compare()
-                | ast.Subscript(slice=ast.Slice())
-            ):
-                self.contents.data = f"`{home.module.code(node)}`"
-            case ast.Name():
-                self._named_element(home, node, how)
-            case ast.Attribute() if self._is_function(home, node):
-                self.contents.functions = True
-            case _:
-                self._not_shown(home, node, f"what `{home.module.code(node)}` gives is not shown", how)
-
-    def _inner_list(self, home: Home, node: ast.expr, how: _How) -> None:
-        """An element that is a list of layers, or a dict of them."""
-        of_dict, empty = self.contents.of_dict, self.contents.may_be_empty
-        with self._entered(how) as inner:
-            self.value(home, node, inner)
-        self.contents.of_dict, self.contents.may_be_empty = of_dict, empty
-
-    @contextmanager
-    def _entered(self, how: _How) -> Iterator[_How]:
-        """Read a list that is an element: as a part of each element, or as the list itself where it is `nested`."""
-        nested = self._nested
-        self._nested = max(nested - 1, 0)
-        self.contents.several |= not nested
-        yield replace(how, loops=(), times=None, conditional=False) if nested else how
-        self._nested = nested
-
-    def _is_function(self, home: Home, node: ast.expr) -> bool:
-        meaning = home.meaning(node)
-        if isinstance(meaning, External):
-            return meaning.qualname.startswith(("jax.", "builtins.", "numpy."))
-        return isinstance(meaning, Definition) and isinstance(meaning.node, ast.FunctionDef | ast.ClassDef)
-
-    def _named_element(self, home: Home, node: ast.Name, how: _How) -> None:
-        """An element with a name: what the function assigns to it, in the loop that makes the layers or outside."""
-        if self._is_function(home, node):
-            self.contents.functions = True
-            return
-        walked = [
-            each for each in how.loops if not isinstance(each, ast.While) and node.id in target_names(each.target)
-        ]
-        if walked and Variation(home, how.loops).of(node) in (Varies.KEY, Varies.INDEX):
-            self.contents.data = f"`{node.id}`"
-            return
-        known = home.values_of(node.id) if home.is_local(node) else []
-        values = [(statement, value) for statement, _ in known for value in value_given(statement, node.id)]
-        key = (home.function, f"element {node.id}")
-        if not known or len(values) != len(known) or key in self._followed:
-            if home.is_local(node) and not known:
-                self.contents.parameters.append((home, node.id))
-            self._not_shown(home, node, f"what `{node.id}` stands for is not shown", how)
-            return
-        self._followed.add(key)
-        inside = [loop for loop in how.loops if not isinstance(loop, ast.comprehension)]
-        for statement, value in values:
-            around = list(ancestors(home.module, statement))
-            fresh = not how.loops or (len(inside) == len(how.loops) and inside[-1] in around)
-            chosen = len(values) > 1 or any(isinstance(each, ast.If) and _within(each, inside) for each in around)
-            own = replace(how, conditional=how.conditional or chosen, shared=how.shared or not fresh)
-            if isinstance(value, ast.List | ast.Tuple | ast.ListComp) and home.function is not None:
-                with self._entered(replace(own, conditional=how.conditional)) as inner:
-                    self.filled(home, home.function.body, node.id, inner)
-                break
-            self.element(home, value, own)
-        self._followed.discard(key)
-
-    def _not_shown(self, home: Home, node: ast.expr, text: str, how: _How) -> None:
-        self.contents.open.append(not_shown(text, home.module.place(node)))
-        self.contents.made.append(self._made_of(home, node, None, (), how))
-
-    # -- a call that makes a layer -----------------------------------------------------------------------------------
-
-    def _made(self, home: Home, node: ast.Call, how: _How) -> None:
-        called, given = called_class(home, node)
-        classes = self.project.classes
-        name = home.module.code(node.func)
-        if called is None:
-            self._call_not_shown(home, node, how)
-            return
-        if not classes.is_module(called):
-            if isinstance(called, Definition) and (classes.known_bases(called) or classes.is_foreign(called)):
-                self.contents.data = f"`{class_name(called)}`"
-                return
-            text = f"whether `{name}` makes a module is not shown"
-            self.contents.open.append(not_shown(text, home.module.place(node)))
-        elif isinstance(called, Definition) and (odd := classes.oddity(called)) is not None:
-            self.contents.open.append(not_shown(f"what `{name}` makes is not shown: {odd}", home.module.place(node)))
-        varying = Variation(home, how.loops)
-        arguments = [Argument(keyword, value, varying.of(value)) for keyword, value in given]
-        self.contents.made.append(self._made_of(home, node, called, tuple(arguments), how))
-
-    def _call_not_shown(self, home: Home, node: ast.Call, how: _How) -> None:
-        library = home.library(node)
-        if library in TRANSFORMS or library.startswith("equinox.filter_"):
-            self.contents.functions = True
-        elif library.startswith(COMPUTING) or home.builtin(node) in _LISTS:
-            self.contents.data = f"`{home.module.code(node)}`"
-        else:
-            text = f"what `{home.module.code(node.func)}` makes is not shown"
-            self._not_shown(home, node, text, how)
-
-    def _made_of(
-        self, home: Home, node: ast.expr, cls: Class | None, arguments: tuple[Argument, ...], how: _How
-    ) -> Made:
-        count = how.times if how.times is not None else plain_count(home, how.loops) if how.loops else None
-        return Made(
-            module=home.module,
-            node=node,
-            cls=cls,
-            arguments=arguments,
-            repeated=bool(how.loops) or how.times is not None,
-            conditional=how.conditional,
-            shared=how.shared,
-            count=count if how.counted and not how.conditional else None,
-            loops=tuple(each for each in how.loops if not isinstance(each, ast.While)),
-        )
-
-
-def _is_empty(home: Home, node: ast.expr) -> bool:
+def is_empty(home: Home, node: ast.expr) -> bool:
     """`[]`, `()`, `{}`, `list()`."""
     if isinstance(node, ast.Call):
         return home.builtin(node) in ("list", "tuple", "dict") and not node.args and not node.keywords
@@ -387,11 +55,11 @@ def _is_empty(home: Home, node: ast.expr) -> bool:
     return isinstance(node, ast.List | ast.Tuple) and not node.elts
 
 
-def _is_placeholder(home: Home, node: ast.expr) -> bool:
-    return _is_empty(home, node) or (isinstance(node, ast.Constant) and node.value is None)
+def is_placeholder(home: Home, node: ast.expr) -> bool:
+    return is_empty(home, node) or (isinstance(node, ast.Constant) and node.value is None)
 
 
-def _exclusive(home: Home, puts: Sequence[Put]) -> bool:
+def exclusive(home: Home, puts: Sequence[Put]) -> bool:
     """True if the branches of one `if` hold the assignments, one each."""
     chains = [[each.statement, *ancestors(home.module, each.statement)] for each in puts]
     for at, mine in enumerate(chains):
@@ -405,6 +73,6 @@ def _exclusive(home: Home, puts: Sequence[Put]) -> bool:
     return True
 
 
-def _within(node: ast.AST, loops: Sequence[Repeat]) -> bool:
+def within(node: ast.AST, loops: Sequence[Repeat]) -> bool:
     """True if a statement stands in the innermost of some loops, or if there is none."""
     return not loops or any(node is each for each in ast.walk(loops[-1]))  # type: ignore[arg-type]

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.contents import Contents, ContentsReader
+from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
 from scanify.analysis.lists.layer_list import not_shown
+from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Grown, Put, statements_about
 from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.nodes import nodes_in

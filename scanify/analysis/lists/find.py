@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.applied import applies, calls_element, carries_through
-from scanify.analysis.lists.contents import Contents, ContentsReader
+from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
 from scanify.analysis.lists.fields import FieldFacts, contents_of_field, field_facts
 from scanify.analysis.lists.layer_list import FEW, LayerList, identity, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
+from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.sites import Sites, field_sites, local_sites
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.scope import parameters

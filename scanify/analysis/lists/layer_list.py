@@ -15,6 +15,8 @@ Reason = tuple[str, str, Place | None]  # a rule, why it refuses, and where
 
 FEW = 3  # a scan over fewer layers saves nothing
 
+CALLED = "()"  # the name of the argument that is the function itself, where that is no class that is shown
+
 Class = Definition | External
 
 
@@ -33,11 +35,12 @@ class Varies(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """One argument of a constructor call; `name` is None for a positional one."""
+    """One argument of a constructor call; `name` is None for a positional one. `few`: it takes one of a few values."""
 
     name: str | None
     value: ast.expr
     varies: Varies
+    few: bool = False
 
 
 @dataclass(frozen=True, eq=False)

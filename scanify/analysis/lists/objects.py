@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.contents import ContentsReader
 from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.fields import field_facts
 from scanify.analysis.lists.layer_list import Class
+from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Put, statements_about
 from scanify.analysis.lists.varies import Home, columns
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, scope_of

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import assignments, given_to
@@ -121,6 +122,9 @@ class Variation:
                 return self._of_element(value, index, seen)
             case ast.Call():
                 return self._of_call(node, seen)
+            case ast.ListComp(elt=part, generators=levels) | ast.GeneratorExp(elt=part, generators=levels):
+                inside = [part, *(one for each in levels for one in (each.iter, *each.ifs))]
+                return max(self.of(each, seen) for each in inside)
             case _ if isinstance(node, _PARTS):
                 return max(
                     (self.of(each, seen) for each in children(node) if isinstance(each, ast.expr)), default=Varies.SAME
@@ -182,13 +186,45 @@ class Variation:
             if value is None and isinstance(statement, ast.Assign):  # `key, inner = split(key)`
                 made_of = statement.value
                 value = made_of if self.are_keys(made_of, seen) or self.of(made_of, seen) is Varies.KEY else None
-            if value is None:
+            if value is None or isinstance(value, ast.List | ast.Dict):  # which may grow
                 return Varies.OTHER
             worst = max(worst, self.of(value, seen))
             if self.home.library(value) in _KEYS:
                 worst = max(worst, Varies.KEY)
         before = all(getattr(each, "end_lineno", 0) < node.lineno for each in bound)
         return worst if before or worst is Varies.KEY else Varies.OTHER
+
+    def takes_few_values(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+        """True if an expression has one of a few values in each layer: `64 if i == 0 else 128`, `i % 2`."""
+        few = partial(self.takes_few_values, seen=seen)
+        match node:
+            case _ if self.of(node) is Varies.SAME:
+                return True
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                return True
+            case ast.BinOp(op=ast.Mod(), right=ast.Constant()):
+                return True
+            case ast.IfExp(body=body, orelse=orelse):
+                return few(body) and few(orelse)
+            case ast.Subscript(value=value, slice=index):
+                return self.of(value) is Varies.SAME and few(index)
+            case ast.ListComp(elt=part, generators=[level]) | ast.GeneratorExp(elt=part, generators=[level]):
+                return few(part) and few(level.iter) and all(map(few, level.ifs))
+            case ast.BinOp() | ast.UnaryOp() | ast.Tuple() | ast.List():
+                return all(few(each) for each in children(node) if isinstance(each, ast.expr))
+            case ast.Call() if self.home.builtin(node) in _PLAIN:
+                return all(few(each) for each in (*node.args, *(part.value for part in node.keywords)))
+            case ast.Name(id=name) if name not in seen:
+                bodies = [each for loop in self.loops if not isinstance(loop, ast.comprehension) for each in loop.body]
+                values = [_assigned(each, name) for each in assignments(bodies, name)]
+                grows = any(isinstance(each, ast.List | ast.Dict) for each in values)
+                return (
+                    bool(values)
+                    and not grows
+                    and all(each is not None and self.takes_few_values(each, seen | {name}) for each in values)
+                )
+            case _:
+                return False
 
     def _is_stored(self, node: ast.Attribute) -> bool:
         """True if the body of one of the loops stores into an attribute of that name."""
@@ -212,6 +248,23 @@ class Variation:
                 return self.are_keys(value, seen) and (isinstance(index, ast.Slice) or self._splits_more(value))
             case ast.Name(id=name):
                 return name not in seen and self._named_keys(node, seen | {name})
+            case _:
+                return False
+
+    def is_key(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+        """True if an expression is shown, or called, a random key."""
+        match node:
+            case ast.Call():
+                drawn = self.home.builtin(node) == "next" and len(node.args) == 1 and self.are_keys(node.args[0])
+                return drawn or self.home.library(node) in _KEYS
+            case ast.Subscript(value=value):
+                return self.are_keys(value) or self.is_key(value, seen)
+            case ast.Name(id=name) if name not in seen:
+                values = self.home.values_of(name)
+                if not values:
+                    return name.endswith(("key", "rng")) or self.of(node) is Varies.KEY
+                given = [value if value is not None else getattr(each, "value", None) for each, value in values]
+                return all(each is not None and self.is_key(each, seen | {name}) for each in given)
             case _:
                 return False
 

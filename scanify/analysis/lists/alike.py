@@ -1,0 +1,260 @@
+"""Whether the layers of a list are shown to differ in nothing but the values of their arrays."""
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.lists.calls import class_meant
+from scanify.analysis.lists.declared import declared
+from scanify.analysis.lists.layer_list import (
+    CALLED,
+    Class,
+    LayerList,
+    Made,
+    Reason,
+    Varies,
+    class_name,
+    identity,
+    not_shown,
+)
+from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lists.statements import Put, statements_about
+from scanify.analysis.lists.varies import Home, Variation
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import parameters
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.obligation import Obligation
+from scanify.analysis.plan import Holds
+from scanify.analysis.project_facts import ProjectFacts
+
+# What the constructor of a class does that is not understood: `language.constructor.obligations_of`.
+Understood = Callable[[ProjectFacts, Definition], Sequence[Obligation]]
+
+_STATEFUL = frozenset(f"equinox.nn.{name}" for name in ("BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"))
+_NO_ARRAYS = frozenset(f"jax.numpy.{name}" for name in ("dtype", "shape", "ndim", "size", "finfo", "issubdtype"))
+_PLAIN_TYPES = frozenset("int float bool str complex Callable Literal type".split())
+
+
+@dataclass(frozen=True)
+class Alike:
+    """What is to hold the layers, and why.
+
+    `unlike` says why they may differ in more than arrays, None if they do not: then `holds` is an `ArrayStacked`.
+    `refusal` says why no container is right. `obligations` are what must hold where the list is built as a `BlockSeq`.
+    """
+
+    holds: Holds = Holds.BLOCK_SEQ
+    unlike: str | None = None
+    refusal: Reason | None = None
+    obligations: tuple[Obligation, ...] = ()
+
+
+def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood) -> Alike:
+    """Return whether the layers are shown to be alike, may differ, or are one object several times."""
+    refusal = layers.refusal or next(_shared(project, layers), None)
+    if refusal is not None:
+        return Alike(refusal=refusal)
+    unlike = next(_unlike(project, layers, understood), None)
+    if unlike is None:
+        return Alike(Holds.ARRAY_STACKED)
+    return Alike(unlike=unlike, obligations=tuple(_may_share(project, layers)))
+
+
+# -- one object in several layers --------------------------------------------------------------------------------------
+
+
+def _shared(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]:
+    """One object that several layers are, or that several layers hold."""
+    for made in layers.made:
+        code = made.module.code(made.node)
+        if made.shared and isinstance(made.node, ast.Subscript):
+            yield "SCN204", f"several layers may be one object, `{code}`", made.place
+        elif made.shared and not made.loops and made.repeated:
+            yield "SCN204", "the list repeats one layer object with `*`", made.place
+        elif made.shared and made.repeated:
+            yield "SCN204", f"every layer is the same object, `{code}`", made.place
+        elif made.shared:
+            yield "SCN204", "one layer object stands in the list more than once", made.place
+    for made in layers.made:
+        variation = Variation(home_of(project, made.module, made.node), made.loops)
+        for each in made.arguments if made.repeated else ():
+            what = _one_object(variation, each.value) if each.varies is Varies.SAME and each.name != CALLED else None
+            if what is not None:
+                code = made.module.code(each.value)
+                text = f"every layer is given the same {what}, `{code}`; pass it to the layer's call instead"
+                yield "SCN204", text, made.place
+
+
+def _one_object(variation: Variation, node: ast.expr) -> str | None:
+    """What an expression that is the same for all layers is shown to be, if they would hold it in common."""
+    home, name = variation.home, dotted(node)
+    if name is None or home.function is None or variation.is_key(node):
+        return None
+    puts = [each for each in statements_about(home, home.function.body, name) if isinstance(each, Put)]
+    if any(variation.makes_module(each.value) for each in puts):
+        return "module"
+    made = (home.library(each.value) for each in puts)
+    if any(each.startswith(("jax.numpy.", "jax.random.")) and each not in _NO_ARRAYS for each in made):
+        return "array"
+    annotation = next((each.annotation for each in parameters(home.function) if each.arg == name), None)
+    given = not puts and isinstance(declared(home.project, home.module, annotation).cls, Definition | External)
+    return "module" if given else None
+
+
+def _may_share(project: ProjectFacts, layers: LayerList) -> Iterator[Obligation]:
+    """Arguments of which nothing says that they hold no array that the layers would have in common."""
+    for made in layers.made:
+        function = home_of(project, made.module, made.node).function
+        said = {each.arg: each.annotation for each in parameters(function)} if function is not None else {}
+        for each in made.arguments if made.repeated else ():
+            if each.varies is Varies.SAME and isinstance(each.value, ast.Name) and each.value.id in said:
+                annotation = said[each.value.id]
+                if annotation is None or not any(part in _PLAIN_TYPES for part in _names(annotation)):
+                    text = f"the layers share no array that `{each.value.id}` holds"
+                    yield not_shown(text, made.place)
+
+
+def _names(annotation: ast.expr) -> Iterator[str]:
+    for each in nodes_in(annotation):
+        if isinstance(each, ast.Name | ast.Attribute | ast.Constant):
+            yield str(getattr(each, "id", None) or getattr(each, "attr", None) or getattr(each, "value", ""))
+
+
+# -- layers that may differ --------------------------------------------------------------------------------------------
+
+
+def _unlike(project: ProjectFacts, layers: LayerList, understood: Understood) -> Iterator[str]:
+    """Why the layers may differ in more than the values of their arrays."""
+    if layers.open:
+        yield layers.open[0].text
+    if not layers.made:
+        yield "the source does not show the layers"
+    if layers.several:
+        yield "each element is a tuple or a list of layers"
+    if len(layers.classes) > 1:
+        names = ", ".join(f"`{class_name(each)}`" for each in layers.classes)
+        yield f"the layers are of different classes: {names}"
+    for made in layers.made:
+        worst = max(made.arguments, key=lambda each: each.varies, default=None)
+        if worst is not None and worst.varies > Varies.KEY:
+            yield f"each layer is built with its own value of `{made.module.code(worst.value)}`"
+        if made.cls is None:
+            yield f"what `{made.module.code(made.node)}` makes is not shown"
+    if layers.may_be_empty:
+        yield "the list may be built empty"
+    yield from _built_apart(project, layers.made)
+    for cls in layers.classes:
+        yield from _of_class(project, cls, understood)
+
+
+def _built_apart(project: ProjectFacts, made: Sequence[Made]) -> Iterator[str]:
+    """Several expressions, whose layers are alike only if their arguments are."""
+    for at, other in enumerate(made[1:], start=1):
+        difference = different_arguments(project, made[0], other)
+        if difference is not None:
+            yield f"layers 0 and {at} are built with different arguments: {difference}"
+    if len(made) > 1 and any(each.conditional or each.repeated for each in made):
+        yield "some layers are built apart from the others"
+    if len(made) == 1 and made[0].conditional:
+        yield "some layers are built only under a condition"
+
+
+def different_arguments(project: ProjectFacts, one: Made, other: Made) -> str | None:
+    """Return the first arguments of two calls of one class that differ and are no keys: "`3` and `64`"."""
+    mine, theirs = _given(project, one), _given(project, other)
+    for name in dict.fromkeys((*mine, *theirs)):
+        pair = mine.get(name), theirs.get(name)
+        if pair[0] != pair[1]:
+            return " and ".join(f"`{each}`" if each is not None else "none" for each in pair)
+    return None
+
+
+def _given(project: ProjectFacts, made: Made) -> dict[str | int, str]:
+    """The arguments of a call as text, by name or position, without the random keys."""
+    variation = Variation(home_of(project, made.module, made.node), ())
+    pairs = ((each.name or at, each.value) for at, each in enumerate(made.arguments))
+    return {name: ast.unparse(value) for name, value in pairs if name != "key" and not variation.is_key(value)}
+
+
+def _of_class(project: ProjectFacts, cls: Class, understood: Understood) -> Iterator[str]:
+    for part in composition(project, cls):
+        name = class_name(part)
+        if isinstance(part, External) and part.qualname in _STATEFUL:
+            yield f"`{class_name(cls)}` holds a `{name.rpartition('.')[2]}`, whose index differs in every layer"
+        if isinstance(part, Definition):
+            if (odd := project.classes.oddity(part)) is not None:
+                yield f"each layer may be another one, as {odd}"
+            yield from _own_parts(project, part)
+            for each in understood(project, part):
+                yield f"each layer may be another one: {each.text}"
+
+
+def composition(project: ProjectFacts, cls: Class) -> Iterator[Class]:
+    """Yield a class and the classes of modules that its constructor makes, and those that theirs make."""
+    waiting, seen = [cls], {identity(cls)}
+    for each in waiting:  # which grows
+        yield each
+        for home, function in constructors(project, each):
+            for call in (node for node in nodes_in(*function.body) if isinstance(node, ast.Call)):
+                made = home.meaning(call.func)
+                if not isinstance(made, Definition | External) or identity(made) in seen:
+                    continue
+                if project.classes.is_module(made):
+                    seen.add(identity(made))
+                    waiting.append(made)
+
+
+def constructors(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield the constructors of a class of the project and of those that it inherits from."""
+    for owner in project.classes.lineage(cls) if isinstance(cls, Definition) else ():
+        for name in ("__init__", "__post_init__"):
+            function = project.classes.methods(owner).get(name)
+            if function is not None:
+                yield Home(project, owner.module, function), function
+
+
+def _own_parts(project: ProjectFacts, cls: Definition) -> Iterator[str]:
+    """Functions and objects that a constructor makes and keeps: those of two layers are not equal."""
+    for home, function in constructors(project, cls):
+        inner = {each.name for each in function.body if isinstance(each, ast.FunctionDef)}
+        for statement in nodes_in(*function.body):
+            value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+            for each in _kept(home, value) if value is not None else ():
+                place = home.module.place(each).named
+                made = isinstance(each, ast.Lambda) or home.library(each) == "functools.partial"
+                if made or (isinstance(each, ast.Name) and each.id in inner):
+                    yield f"each layer is built with a function of its own ({place})"
+                elif isinstance(each, ast.Call) and _compared_as_itself(home, each):
+                    yield f"each layer is built with an object of its own, `{home.module.code(each)}` ({place})"
+
+
+def _kept(home: Home, value: ast.expr) -> Iterator[ast.expr]:
+    """The expressions whose values an assigned value may hold: elements, and what constructors are given."""
+    match value:
+        case ast.IfExp(body=body, orelse=orelse):
+            parts = [body, orelse]
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
+            pass
+        case ast.ListComp(elt=part) | ast.GeneratorExp(elt=part):
+            parts = [part]
+        case ast.Call() if class_meant(home, value.func) is not None or home.builtin(value) in ("list", "tuple"):
+            yield value
+            parts = [*value.args, *(each.value for each in value.keywords)]
+        case _:
+            yield value
+            parts = []
+    for part in parts:
+        yield from _kept(home, part)
+
+
+def _compared_as_itself(home: Home, node: ast.Call) -> bool:
+    """True if a call makes an object of a class of the project that is no module and may have no `__eq__` by fields."""
+    meaning, classes = home.meaning(node.func), home.project.classes
+    if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef) or classes.is_module(meaning):
+        return False
+    decorated = any("dataclass" in ast.unparse(each) for each in meaning.node.decorator_list)
+    bases = {getattr(each, "qualname", "") for owner in classes.lineage(meaning) for each in classes.bases(owner)}
+    return (
+        not (decorated or bases & {"typing.NamedTuple", "enum.Enum"}) or classes.method(meaning, "__eq__") is not None
+    )

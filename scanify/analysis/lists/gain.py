@@ -1,0 +1,194 @@
+"""Whether a scan over a list of layers would save anything: whether three of them may share a body."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.lists.alike import constructors, different_arguments
+from scanify.analysis.lists.calls import class_meant
+from scanify.analysis.lists.layer_list import (
+    FEW,
+    Class,
+    LayerList,
+    Made,
+    Reason,
+    Varies,
+    class_name,
+    identity,
+    not_shown,
+)
+from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lists.varies import Home
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import parameters, parent_of
+from scanify.analysis.obligation import Obligation
+from scanify.analysis.project_facts import ProjectFacts
+
+_KEEPING = frozenset({"equinox.nn.Dropout", "jax.numpy.array", "jax.numpy.asarray"})
+_DEEPEST = 4  # constructors that hand an argument on; one that hands it further is not shown to keep it
+_ARITHMETIC = frozenset("float int bool abs min max round".split())
+
+
+@dataclass(frozen=True)
+class Gain:
+    """`refusal` says why no three layers share a body, `undecided` why nothing shows whether three do.
+
+    Without either, three or more layers of one constructor may share a body.
+    """
+
+    refusal: Reason | None = None
+    undecided: Obligation | None = None
+
+    @property
+    def offered(self) -> bool:
+        """True if a rewrite may be offered without evidence."""
+        return self.refusal is None and self.undecided is None
+
+
+def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
+    """Return whether three layers of a list may share a body."""
+    refusal = _too_few(layers) or next(_taking_turns(layers), None)
+    if refusal is not None:
+        return Gain(refusal)
+    repeated = [each for each in layers.made if each.repeated]
+    found = [_doubt(project, each) for each in repeated]
+    if _written_out_alike(project, layers) or any(each is None for each in found):
+        return Gain()
+    if found:
+        return Gain(undecided=found[0])
+    shown = layers.made and all(each.cls is not None for each in layers.made)
+    if shown and not layers.open and not layers.several:
+        return Gain(_all_unlike(project, layers))
+    first = layers.open[0] if layers.open else not_shown("the source does not show the layers", None)
+    text = f"nothing shows that three layers share a body: {first.text}"
+    return Gain(undecided=Obligation(first.kind, text, first.place))
+
+
+def _too_few(layers: LayerList) -> Reason | None:
+    """Why a list that is shown as a whole is too short."""
+    if layers.open or layers.several or any(each.conditional for each in layers.made):
+        return None
+    counts = [_number(each) for each in layers.made]
+    if not counts or any(each is None for each in counts):
+        return None
+    count = sum(each for each in counts if each is not None)
+    if count >= FEW:
+        return None
+    what = "layer" if count == 1 else "layers"
+    text = f"the list has {count} {what}: a scan over fewer than three saves nothing"
+    return "SCN203", text, layers.made[0].place
+
+
+def _number(made: Made) -> int | None:
+    """How many layers an expression makes, if that is a number in the source."""
+    if not made.repeated:
+        return 1
+    return int(made.count) if made.count is not None and made.count.isdecimal() else None
+
+
+def _taking_turns(layers: LayerList) -> Iterator[Reason]:
+    """Layers of different classes that one loop appends in each of its turns."""
+    repeated = [each for each in layers.made if each.loops and not each.conditional and each.cls is not None]
+    for at, one in enumerate(repeated):
+        for other in repeated[at + 1 :]:
+            if one.loops[-1] is other.loops[-1] and identity(one.cls) != identity(other.cls) and not layers.several:
+                names = " and ".join(f"`{class_name(each.cls)}`" for each in (one, other) if each.cls is not None)
+                text = f"nothing to scan over: layers of different classes take turns in the list, {names}"
+                yield "SCN202", text, one.place
+
+
+# -- layers of one expression ------------------------------------------------------------------------------------------
+
+
+def _doubt(project: ProjectFacts, made: Made) -> Obligation | None:
+    """Why nothing shows that three layers of one repeated expression share a body; None if they may."""
+    start = "nothing shows that three layers share a body"
+    if made.cls is None and not made.arguments:
+        return not_shown(f"{start}: what `{made.module.code(made.node)}` makes is not shown", made.place)
+    home = home_of(project, made.module, made.node)
+    for at, each in enumerate(made.arguments):
+        if each.varies <= Varies.KEY or each.few:
+            continue
+        spread = isinstance(each.value, ast.Starred) or each.name == "**"
+        values = home.values_of(each.value.id) if isinstance(each.value, ast.Name) else []
+        listed = any(isinstance(value, ast.List | ast.Dict) for _, value in values)  # layers of a stage
+        if spread or listed or not _is_only_kept(project, made.cls, each.name, at):
+            return not_shown(f"{start}: each is built from its own `{made.module.code(each.value)}`", made.place)
+    return None
+
+
+def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at: int, depth: int = 0) -> bool:
+    """True if a class of the project keeps an argument as it is, and makes nothing of its size.
+
+    `self.rate = rate` gives each layer its own number, which an array can hold; `Linear(width, width)` its own shapes.
+    """
+    if not isinstance(cls, Definition) or depth > _DEEPEST:
+        return False
+    found = next(constructors(project, cls), None)
+    if found is None:
+        fields = list(project.classes.fields(cls))
+        return name in fields or (name is None and at < len(fields))
+    home, function = found
+    names = [each.arg for each in parameters(function)][1:]
+    name = name or (names[at] if at < len(names) else None)
+    uses = (each for each in nodes_in(*function.body) if isinstance(each, ast.Name) and each.id == name)
+    return name in names and all(_keeps(home, each, depth) for each in uses)
+
+
+def _keeps(home: Home, node: ast.AST, depth: int) -> bool:
+    """True if an expression goes into a field through arithmetic and constructors alone."""
+    above, keyword = parent_of(home.module, node), None
+    if isinstance(above, ast.keyword):
+        above, keyword = parent_of(home.module, above), above.arg
+    if isinstance(above, ast.BinOp | ast.UnaryOp) or home.builtin(above) in _ARITHMETIC:
+        return above is not None and _keeps(home, above, depth)
+    if isinstance(above, ast.Call):
+        at = next((at for at, each in enumerate(above.args) if each is node), 0)
+        cls = class_meant(home, above.func)
+        return home.library(above) in _KEEPING or _is_only_kept(home.project, cls, keyword, at, depth + 1)
+    targets = above.targets if isinstance(above, ast.Assign) else [getattr(above, "target", None)]
+    return isinstance(above, ast.Assign | ast.AnnAssign) and all(isinstance(each, ast.Attribute) for each in targets)
+
+
+# -- layers that are written out ---------------------------------------------------------------------------------------
+
+
+def _written_out_alike(project: ProjectFacts, layers: LayerList) -> bool:
+    """True if three layers that are written out are alike: any three if there is one class, else three in a row."""
+    made = layers.made
+    if len(layers.classes) == 1:
+        single = [each for each in made if not each.repeated]
+        return any(sum(_same(project, one, other) for other in single) >= FEW for one in single)
+    rows = (made[at : at + FEW] for at in range(len(made) - FEW + 1))
+    return any(all(not each.repeated and _same(project, row[0], each) for each in row) for row in rows)
+
+
+def _same(project: ProjectFacts, one: Made, other: Made) -> bool:
+    return (
+        one.cls is not None
+        and identity(one.cls) == identity(other.cls)
+        and different_arguments(project, one, other) is None
+    )
+
+
+def _all_unlike(project: ProjectFacts, layers: LayerList) -> Reason:
+    """Why no three of the layers that are written out are alike."""
+    place = layers.made[0].place
+    if len(layers.classes) > 1 and not _three_of_one(layers.made):
+        names = ", ".join(f"`{class_name(each)}`" for each in layers.classes)
+        return "SCN202", f"the layers are of different classes: {names}", place
+    unlike = [
+        (at, found)
+        for at, each in enumerate(layers.made)
+        if (found := different_arguments(project, layers.made[0], each))
+    ]
+    text = f"no three of the {len(layers.made)} layers are built alike"
+    if unlike:
+        text += f": layers 0 and {unlike[0][0]} are built with different arguments: {unlike[0][1]}"
+    return "SCN203", text, place
+
+
+def _three_of_one(made: Sequence[Made]) -> bool:
+    classes = [identity(each.cls) for each in made]
+    return any(classes.count(each) >= FEW for each in classes)
