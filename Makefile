@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages commands reroll-models rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-checkpoints fuzz-reroll soundness mutants certificates other-tools precommit-test jupyterlab-test man wheel clean
+.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages commands reroll-models rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-checkpoints fuzz-reroll probes soundness mutants certificates other-tools precommit-test jupyterlab-test man wheel clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -131,6 +131,9 @@ fuzz-checkpoints: $(VENV)/$(STAMP) ## 500 nests of stacks and ensembles made at 
 
 fuzz-reroll: $(VENV)/$(STAMP) ## 5,000 programs in which layers repeat or nearly do, each rerolled and held against itself
 	$(BIN)/python -m tests.random_rerolls --count 5000 --seed 0 $(ARGS)
+
+probes: $(VENV)/$(STAMP) ## 2,000 real models in which one place counts, caches, draws or is patched: no rewrite called safe may differ
+	$(BIN)/python -W ignore -m tests.probes --count 2000 --jobs 2 $(ARGS)
 
 soundness: $(VENV)/$(STAMP) ## 10,000 pairs of programs and 2,000 of whole versions, equal and nearly equal: none that differs may be proved
 	$(BIN)/python -m tests.soundness --pairs 10000 --seed 0 $(ARGS)

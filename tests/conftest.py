@@ -33,6 +33,7 @@ _EVALUATED = (
     "tests/optim/",
     "tests/reroll/",
     "tests/test_fixtures.py",
+    "tests/test_probes.py",
     "tests/test_random_models.py",
     "tests/test_random_projects.py",
     "tests/verify/",
