@@ -117,6 +117,18 @@ def test_values_of_a_dict() -> None:
     assert layers_in(init, "for name in self.layers:\n    x = self.apply(name, x)\nreturn x") is None
 
 
+def test_a_dict_that_is_filled_by_name() -> None:
+    init = "self.layers = {}\nfor d in dims:\n    self.layers[str(d)] = Block(8, key=key)"
+    layers = layers_in(init, "for layer in self.layers.values():\n    x = layer(x)\nreturn x")
+    assert layers is not None and layers.of_dict and made_in(layers) == ["Block(8, key=key)"] and not layers.open
+
+
+def test_a_part_of_the_field() -> None:
+    for start in ("*most, last = self.layers", "most = self.layers[:-1]"):
+        layers = layers_in(f"self.layers = {MANY}", f"{start}\nfor layer in most:\n    x = layer(x)\nreturn x")
+        assert layers is not None and layers.attribute == "layers" and layers.exact and layers.view and not layers.sites
+
+
 def test_a_local_list() -> None:
     layers = layers_in("self.layers = None", f"layers = {MANY}\nfor layer in layers:\n    x = layer(x)\nreturn x")
     assert layers is not None and layers.owner is None and layers.exact
@@ -136,7 +148,10 @@ OPEN = {
     "given away": (f"layers = {MANY}\nregister(layers)\nself.layers = layers", "given to `register`"),
     "other name": (f"layers = {MANY}\nmore = layers\nself.layers = layers", "another name, `more`"),
     "popped": (f"layers = {MANY}\nlayers.pop()\nself.layers = layers", "`layers.pop` changes the list"),
-    "assigned by number": (f"layers = {MANY}\nlayers[0] = Other()\nself.layers = layers", "is assigned to"),
+    "assigned by number": (
+        f"layers = {MANY}\nlayers[0] = Other()\nself.layers = layers",
+        "an element of `layers` is replaced",
+    ),
     "filled twice": (f"self.layers = {MANY}\nself.layers = [Other()]", "filled in several places"),
     "by name": (f"object.__setattr__(self, 'layers', {MANY})", "is stored by its name"),
     "inner function": (

@@ -22,7 +22,7 @@ from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lists.statements import Put, statements_about
 from scanify.analysis.lists.varies import Home, Variation
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import parameters
+from scanify.analysis.lower.scope import Function, parameters
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import Holds
@@ -32,6 +32,7 @@ from scanify.analysis.project_facts import ProjectFacts
 Understood = Callable[[ProjectFacts, Definition], Sequence[Obligation]]
 
 _STATEFUL = frozenset(f"equinox.nn.{name}" for name in ("BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"))
+_NUMBERS = ("float", "int", "bool", "str", "round")
 _NO_ARRAYS = frozenset(f"jax.numpy.{name}" for name in ("dtype", "shape", "ndim", "size", "finfo", "issubdtype"))
 _PLAIN_TYPES = frozenset("int float bool str complex Callable Literal type".split())
 
@@ -185,7 +186,11 @@ def _of_class(project: ProjectFacts, cls: Class, understood: Understood) -> Iter
         if isinstance(part, Definition):
             if (odd := project.classes.oddity(part)) is not None:
                 yield f"each layer may be another one, as {odd}"
-            yield from _own_parts(project, part)
+            for home, function in building_code(project, part):
+                yield from _own_parts(home, function)
+                for node in random_choices(home, function):
+                    code = home.module.code(node)
+                    yield f"each layer may be another one, as `{code}` takes a random number out of its array"
             for each in understood(project, part):
                 yield f"each layer may be another one: {each.text}"
 
@@ -205,28 +210,54 @@ def composition(project: ProjectFacts, cls: Class) -> Iterator[Class]:
                     waiting.append(made)
 
 
-def constructors(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def constructors(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, Function]]:
     """Yield the constructors of a class of the project and of those that it inherits from."""
     for owner in project.classes.lineage(cls) if isinstance(cls, Definition) else ():
-        for name in ("__init__", "__post_init__"):
+        for name in ("__init__", "__post_init__", "__check_init__"):
             function = project.classes.methods(owner).get(name)
             if function is not None:
                 yield Home(project, owner.module, function), function
 
 
-def _own_parts(project: ProjectFacts, cls: Definition) -> Iterator[str]:
+def building_code(project: ProjectFacts, cls: Definition) -> Iterator[tuple[Home, Function]]:
+    """Yield the constructors of a class, and the functions and methods of the project that they call."""
+    waiting, seen = list(constructors(project, cls)), set[ast.AST]()
+    for home, function in waiting:  # which grows
+        if function in seen:
+            continue
+        seen.add(function)
+        yield home, function
+        for call in (each for each in nodes_in(*function.body) if isinstance(each, ast.Call)):
+            meaning = home.meaning(call.func)
+            method = isinstance(call.func, ast.Attribute) and project.classes.method(cls, call.func.attr)
+            if isinstance(meaning, Definition) and isinstance(meaning.node, ast.FunctionDef):
+                waiting.append((Home(project, meaning.module, meaning.node), meaning.node))
+            elif method:
+                waiting.append((Home(project, method[0].module, method[1]), method[1]))
+
+
+def _own_parts(home: Home, function: Function) -> Iterator[str]:
     """Functions and objects that a constructor makes and keeps: those of two layers are not equal."""
-    for home, function in constructors(project, cls):
-        inner = {each.name for each in function.body if isinstance(each, ast.FunctionDef)}
-        for statement in nodes_in(*function.body):
-            value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-            for each in _kept(home, value) if value is not None else ():
-                place = home.module.place(each).named
-                made = isinstance(each, ast.Lambda) or home.library(each) == "functools.partial"
-                if made or (isinstance(each, ast.Name) and each.id in inner):
-                    yield f"each layer is built with a function of its own ({place})"
-                elif isinstance(each, ast.Call) and _compared_as_itself(home, each):
-                    yield f"each layer is built with an object of its own, `{home.module.code(each)}` ({place})"
+    inner = {each.name for each in function.body if isinstance(each, ast.FunctionDef)}
+    for statement in nodes_in(*function.body):
+        for each in _kept(home, value) if (value := _stored(statement)) is not None else ():
+            place = home.module.place(each).named
+            made = isinstance(each, ast.Lambda) or home.library(each) == "functools.partial"
+            if made or (isinstance(each, ast.Name) and each.id in inner):
+                yield f"each layer is built with a function of its own ({place})"
+            elif isinstance(each, ast.Call) and _compared_as_itself(home, each):
+                yield f"each layer is built with an object of its own, `{home.module.code(each)}` ({place})"
+
+
+def _stored(statement: ast.AST) -> ast.expr | None:
+    """What a statement keeps in an object, or returns."""
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            return value if any(isinstance(each, ast.Attribute) for each in targets) else None
+        case ast.AnnAssign(target=ast.Attribute(), value=value) | ast.Return(value=value):
+            return value
+        case _:
+            return None
 
 
 def _kept(home: Home, value: ast.expr) -> Iterator[ast.expr]:
@@ -258,3 +289,48 @@ def _compared_as_itself(home: Home, node: ast.Call) -> bool:
     return (
         not (decorated or bases & {"typing.NamedTuple", "enum.Enum"}) or classes.method(meaning, "__eq__") is not None
     )
+
+
+def random_choices(home: Home, function: Function) -> Iterator[ast.expr]:
+    """Yield what makes a number, a text or a decision of Python out of something random: `float(uniform(key))`."""
+    random = _Random(home, function)
+    for each in nodes_in(*function.body):
+        if (
+            isinstance(each, ast.If | ast.IfExp | ast.While)
+            and random.is_in(each.test)
+            and not _is_none_test(each.test)
+        ):
+            yield each.test
+        elif isinstance(each, ast.Call):
+            taken = home.builtin(each) in _NUMBERS or home.library(each).startswith("numpy.")
+            method = isinstance(each.func, ast.Attribute) and each.func.attr in ("item", "tolist")
+            if (taken and any(map(random.is_in, each.args))) or (method and random.is_in(each.func)):
+                yield each
+
+
+def _is_none_test(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and all(isinstance(each, ast.Is | ast.IsNot) for each in test.ops)
+
+
+class _Random:
+    """The names of a function that stand for random keys, and for what is made of them."""
+
+    def __init__(self, home: Home, function: Function) -> None:
+        self.home, self.names = home, set[str]()
+        nodes = nodes_in(*function.body)
+        for call in (each for each in nodes if isinstance(each, ast.Call)):
+            keys = [each.value for each in call.keywords if each.arg == "key"]
+            keys += call.args[:1] if home.library(call).startswith("jax.random.") else []
+            self.names |= {name for each in keys if (name := dotted(each)) is not None}
+        before = -1
+        while before != len(self.names):
+            before = len(self.names)
+            for each in nodes:
+                if isinstance(each, ast.Assign | ast.AnnAssign) and each.value is not None and self.is_in(each.value):
+                    targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+                    parts = (part for one in targets for part in (one.elts if isinstance(one, ast.Tuple) else [one]))
+                    self.names |= {name for part in parts if (name := dotted(part)) is not None}
+
+    def is_in(self, node: ast.expr) -> bool:
+        """True if an expression may be random."""
+        return any(dotted(each) in self.names for each in nodes_in(node) if isinstance(each, ast.Name | ast.Attribute))

@@ -12,10 +12,11 @@ from scanify.analysis.lists.layer_list import FEW, LayerList, identity, not_show
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.sites import Sites, field_sites, local_sites
+from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.obligation import Obligation
-from scanify.analysis.plan import CallStack
+from scanify.analysis.plan import Called, CallStack
 from scanify.analysis.project_facts import ProjectFacts
 
 _FRAMEWORKS = ("equinox", "flax")
@@ -46,6 +47,8 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
     by_key = walk.order is Order.VALUES or walk.element is not None
     if layers.of_dict and not by_key:
         return None  # the names of a dict
+    if walk.order is Order.VALUES and not layers.of_dict and not layers.made:
+        return None  # `values` may be a method of anything
     if loop.form is Form.SEQUENTIAL and layers.made and _is_mixed(layers):
         return None  # a `Sequential` that is written out
     if not layers.classes and not _is_called(project, loop, walk, layers):
@@ -195,10 +198,13 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nes
     """A local name, a parameter, or the argument of a `Sequential`."""
     home = home_of(project, loop.module, base)
     name = base.id if isinstance(base, ast.Name) and home.is_local(base) else ""
-    values = home.values_of(name)
-    if len(values) == 1 and isinstance(values[0][1], ast.Attribute):  # `layers = self.layers`
-        layers = _of_base(project, loop, walk, values[0][1])
-        return replace(layers, name=loop.code(base)) if layers is not None else None
+    alias = _alias(home, name)
+    if alias is not None:
+        field, part = alias
+        layers = _of_base(project, loop, walk, field)
+        if layers is None or not part:
+            return replace(layers, name=loop.code(base)) if layers is not None else None
+        return _with_sites(loop, replace(layers, name=loop.code(base), view=True, sites=(), annotations=()), 0, Sites())
     reader = ContentsReader(project, nested, contents_of_field)
     reader.value(home, base)
     contents, said = reader.contents, Declared()
@@ -213,5 +219,22 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nes
     if layers is None:
         return None
     layers = replace(layers, parameter=bool(contents.parameters))
+    if loop.form is Form.SEQUENTIAL and isinstance(loop.node, ast.Call):
+        given = loop.node.args[0] if loop.node.args else loop.node.keywords[0].value
+        return replace(layers, sites=(Called(loop.module.place(loop.node.func), loop.module.place(given)),))
     sites = Sites(in_call=CallStack(f"the list is the parameter `{name}`"))
-    return _with_sites(loop, layers, nested, sites if layers.parameter or not name else local_sites(home, loop, name))
+    return _with_sites(loop, layers, nested, sites if layers.parameter else local_sites(home, loop, name))
+
+
+def _alias(home: Home, name: str) -> tuple[ast.Attribute, bool] | None:
+    """The field whose list a local name stands for, and whether for a part of it: `*rest, last = self.layers`."""
+    match home.values_of(name) if name else []:
+        case [(_, ast.Attribute() as field)]:
+            return field, False
+        case [(_, ast.Subscript(value=ast.Attribute() as field, slice=ast.Slice()))]:
+            return field, True
+        case [(ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Attribute() as field), _)]:
+            starred = any(isinstance(each, ast.Starred) and ast.unparse(each.value) == name for each in parts)
+            return (field, True) if starred else None
+        case _:
+            return None

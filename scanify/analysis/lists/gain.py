@@ -48,21 +48,30 @@ class Gain:
 
 def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
     """Return whether three layers of a list may share a body."""
-    refusal = _too_few(layers) or next(_taking_turns(layers), None)
+    refusal = next(_taking_turns(layers), None)
     if refusal is not None:
         return Gain(refusal)
     repeated = [each for each in layers.made if each.repeated]
+    shown = bool(layers.made) and all(each.cls is not None for each in layers.made)
+    if shown and not repeated and not layers.open and not layers.several:
+        return Gain(None if _written_out_alike(project, layers) else _all_unlike(project, layers))
+    few = _too_few(layers)
+    if few is not None:
+        return Gain(few)
     found = [_doubt(project, each) for each in repeated]
-    if _written_out_alike(project, layers) or any(each is None for each in found):
+    if _written_out_alike(project, layers) or any(each is None for each in found) or _of_one_class(project, layers):
         return Gain()
     if found:
         return Gain(undecided=found[0])
-    shown = layers.made and all(each.cls is not None for each in layers.made)
-    if shown and not layers.open and not layers.several:
-        return Gain(_all_unlike(project, layers))
     first = layers.open[0] if layers.open else not_shown("the source does not show the layers", None)
     text = f"nothing shows that three layers share a body: {first.text}"
     return Gain(undecided=Obligation(first.kind, text, first.place))
+
+
+def _of_one_class(project: ProjectFacts, layers: LayerList) -> bool:
+    """True if layers that a caller gives are declared to be of a class that no two others inherit from."""
+    declared = layers.declared if layers.parameter and not layers.made else None
+    return declared is not None and (not isinstance(declared, Definition) or len(project.classes.heirs(declared)) < 2)
 
 
 def _too_few(layers: LayerList) -> Reason | None:
@@ -75,9 +84,12 @@ def _too_few(layers: LayerList) -> Reason | None:
     count = sum(each for each in counts if each is not None)
     if count >= FEW:
         return None
+    return _few(count, layers.made[0])
+
+
+def _few(count: int, made: Made) -> Reason:
     what = "layer" if count == 1 else "layers"
-    text = f"the list has {count} {what}: a scan over fewer than three saves nothing"
-    return "SCN203", text, layers.made[0].place
+    return "SCN203", f"the list has {count} {what}: a scan over fewer than three saves nothing", made.place
 
 
 def _number(made: Made) -> int | None:
@@ -174,19 +186,18 @@ def _same(project: ProjectFacts, one: Made, other: Made) -> bool:
 
 def _all_unlike(project: ProjectFacts, layers: LayerList) -> Reason:
     """Why no three of the layers that are written out are alike."""
-    place = layers.made[0].place
-    if len(layers.classes) > 1 and not _three_of_one(layers.made):
+    made = layers.made
+    if len(layers.classes) > 1 and not _three_of_one(made):
         names = ", ".join(f"`{class_name(each)}`" for each in layers.classes)
-        return "SCN202", f"the layers are of different classes: {names}", place
-    unlike = [
-        (at, found)
-        for at, each in enumerate(layers.made)
-        if (found := different_arguments(project, layers.made[0], each))
-    ]
-    text = f"no three of the {len(layers.made)} layers are built alike"
-    if unlike:
-        text += f": layers 0 and {unlike[0][0]} are built with different arguments: {unlike[0][1]}"
-    return "SCN203", text, place
+        return "SCN202", f"the layers are of different classes: {names}", made[0].place
+    pairs = ((at, different_arguments(project, made[0], each)) for at, each in enumerate(made))
+    unlike = next(((at, found) for at, found in pairs if found is not None), None)
+    if unlike is None and len(made) < FEW:
+        return _few(len(made), made[0])
+    text = f"no three of the {len(made)} layers are built alike" if len(made) >= FEW else ""
+    if unlike is not None:
+        text += f"{': ' * bool(text)}layers 0 and {unlike[0]} are built with different arguments: {unlike[1]}"
+    return "SCN203", text, made[0].place
 
 
 def _three_of_one(made: Sequence[Made]) -> bool:

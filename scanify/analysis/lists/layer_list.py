@@ -9,7 +9,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.loop import Walk
 from scanify.analysis.obligation import Kind, Obligation
-from scanify.analysis.plan import After, Annotation, CallStack, Wrap
+from scanify.analysis.plan import After, Annotation, Called, CallStack, Wrap
 
 Reason = tuple[str, str, Place | None]  # a rule, why it refuses, and where
 
@@ -98,7 +98,7 @@ class LayerList:
     attribute: str | None = None
     made: tuple[Made, ...] = ()
     declared: Class | None = None
-    sites: tuple[Wrap | After, ...] = ()
+    sites: tuple[Wrap | After | Called, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     in_call: CallStack | None = None
     refusal: Reason | None = None

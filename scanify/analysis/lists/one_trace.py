@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.alike import Understood, composition, constructors
-from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.layer_list import Class, LayerList, Made, Varies
 from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lists.varies import Home, Variation, split_count
@@ -66,7 +65,7 @@ def in_one_trace(project: ProjectFacts, made: Made, around: ast.ListComp, unders
     if names is None or not _only_computes(project, made.cls, understood):
         return None
     key, *rest = names
-    if isinstance(made.cls, External) and (key != "key" or rest):
+    if isinstance(made.cls, External) and key != "key":
         return None
     texts = [keys.text if at in own else home.module.code(each.value) for at, each in enumerate(made.arguments)]
     arguments = tuple(
@@ -198,24 +197,27 @@ def _is_static(default: ast.expr | None) -> bool:
 
 
 def _holds_no_array(home: Home, value: ast.expr) -> bool:
-    """True if an expression is shown to be no array that a constructor computes."""
+    """True if an expression is shown to be no array that a constructor computes: numbers, and what they make."""
     calls = [each for each in nodes_in(value) if isinstance(each, ast.Call)]
-    names = {each.id for each in nodes_in(value) if isinstance(each, ast.Name)}
-    local = any(home.values_of(each) for each in names)
-    return (
-        not local
-        and all(home.builtin(each) is not None for each in calls)
-        and Variation(home, ()).of(value) is Varies.SAME
+    if any(home.builtin(each) is None for each in calls) or Variation(home, ()).of(value) is not Varies.SAME:
+        return False
+    return not any(home.values_of(each.id) for each in nodes_in(value) if isinstance(each, ast.Name))
+
+
+def _is_plain_parameter(home: Home, name: str) -> bool:
+    """True if a parameter is declared to be a number, a text, or a configuration that jax sees as one leaf."""
+    said = (
+        next((each.annotation for each in parameters(home.function) if each.arg == name), None)
+        if home.function
+        else None
     )
+    return _is_plain_type(home, said) or _is_opaque(home.project, home, said)
 
 
 def _may_be_array(project: ProjectFacts, cls: Class, name: str) -> bool:
     """True if nothing says that a parameter of a constructor is no array."""
-    for home, function in constructors(project, cls):
-        annotation = next((each.annotation for each in parameters(function) if each.arg == name), None)
-        found = declared(project, home.module, annotation)
-        return not (_is_plain_type(home, annotation) or _is_opaque(project, home, annotation)) or found.listed
-    return True
+    found = next(constructors(project, cls), None)
+    return found is None or not _is_plain_parameter(found[0], name)
 
 
 def _is_opaque(project: ProjectFacts, home: Home, annotation: ast.expr | None) -> bool:

@@ -179,6 +179,9 @@ class ContentsReader:
             text = f"`{target}` is filled in several places"
             self.contents.open.append(not_shown(text, home.module.place(real[1].statement)))
         outer = puts[0].loops if puts else ()
+        self.contents.of_dict |= any(
+            isinstance(each.value, ast.Dict) or home.builtin(each.value) == "dict" for each in puts
+        )
         holder, self._target = self._target, target
         grown = any(isinstance(each, Grown) for each in found)
         for each in found:
@@ -189,6 +192,10 @@ class ContentsReader:
                             how, conditional=how.conditional or len(real) > 1 or (each.conditional and len(puts) > 1)
                         )
                         self.value(home, each.value, own)
+                case Grown(keyed=True) if not self.contents.of_dict:
+                    self.contents.open.append(
+                        not_shown(f"an element of `{target}` is replaced", home.module.place(each.statement))
+                    )
                 case Grown():
                     own = replace(
                         how,
@@ -248,7 +255,7 @@ class ContentsReader:
                 self._named_element(home, node, how)
             case ast.Subscript():
                 text = f"what `{home.module.code(node)}` gives is not shown"
-                self._not_shown(home, node, text, replace(how, shared=bool(how.loops)))
+                self._not_shown(home, node, text, replace(how, shared=True))
             case ast.Attribute() if self._is_function(home, node):
                 self.contents.functions = True
             case _:

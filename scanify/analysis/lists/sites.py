@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from scanify.analysis.flow.statements import blocks_in
 from scanify.analysis.index.module import Module
+from scanify.analysis.lists.contents import exclusive, is_placeholder
 from scanify.analysis.lists.declared import LIST_TYPES, unquoted
 from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise
 from scanify.analysis.lists.layer_list import Reason
-from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
+from scanify.analysis.lists.statements import Copied, Grown, Other, Put, statements_about
 from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
@@ -86,8 +87,19 @@ def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | 
         if isinstance(each, Other):
             return CallStack(each.text, module.place(each.node))
     grown = [each for each in about if isinstance(each, Grown)]
+    puts = [each for each in about if isinstance(each, Put)]
+    real = [each for each in puts if not is_placeholder(home, each.value)] if len(puts) > 1 else []
+    if len(real) > 1 and not exclusive(home, real):
+        return CallStack("the list is filled in several places", module.place(real[1].statement))
+    copies = [each for each in about if isinstance(each, Copied)]
+    if copies:
+        last = copies[-1]
+        whole = all(_is_behind(last.statement, each.statement) for each in (*puts, *grown, *copies[:-1]))
+        if last.conditional or not whole:
+            return CallStack("the list is copied while it is filled", module.place(last.statement))
+        return [Wrap(module.place(last.value))]
     sites: list[Wrap | After] = []
-    for put in (each for each in about if isinstance(each, Put)):
+    for put in puts:
         later = [each for each in grown if _is_behind(each.statement, put.statement)]
         if later:
             statement = _statement_around(body, put.statement, later[-1].statement)

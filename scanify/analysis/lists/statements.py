@@ -32,7 +32,10 @@ class Put:
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """`target.append(value)` if `one`, else `target.extend(value)`; `early_end`: a `break` or the like may skip it."""
+    """`target.append(value)` if `one`, else `target.extend(value)`; `keyed`: `target[name] = value`.
+
+    `early_end`: a `break` or the like may skip it.
+    """
 
     value: ast.expr
     statement: ast.stmt
@@ -40,6 +43,16 @@ class Grown:
     conditional: bool
     one: bool
     early_end: bool
+    keyed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """`target = tuple(target)`: the same elements."""
+
+    value: ast.expr
+    statement: ast.stmt
+    conditional: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +63,7 @@ class Other:
     node: ast.AST
 
 
-About = Put | Grown | Other
+About = Put | Grown | Copied | Other
 
 
 def statements_about(home: Home, body: Sequence[ast.stmt], target: str, holder: str | None = None) -> list[About]:
@@ -96,10 +109,16 @@ class _Reader:
         match statement:
             case ast.Assign(targets=[*targets], value=value) if any(map(self._binds, targets)):
                 given = [each for one in targets for part, each in given_to(one, value) if dotted(part) == self.target]
-                if len(targets) == 1 and len(given) == 1:
+                copied = given and self.home.builtin(given[0]) in ("list", "tuple") and given[0].args  # type: ignore[attr-defined]
+                if copied and len(targets) == 1 and dotted(copied[0]) == self.target:
+                    yield Copied(given[0], statement, conditional or bool(loops))
+                elif len(targets) == 1 and len(given) == 1:
                     yield Put(given[0], statement, loops, conditional)
                 else:
                     yield Other(f"`{self.target}` is assigned beside other names", statement)
+                yield from self._uses([value])
+            case ast.Assign(targets=[ast.Subscript(value=owner)], value=value) if dotted(owner) == self.target:
+                yield Grown(value, statement, loops, conditional, True, _may_end_early(loops), keyed=True)
                 yield from self._uses([value])
             case ast.AnnAssign(target=bound, value=value) if dotted(bound) == self.target:
                 if value is not None:
