@@ -1,9 +1,11 @@
 """What `scanify check` costs on whole projects: CPU seconds, against parsers and other tools on the same files.
 
     python -m tests.benchmarks.static [FOLDER]     without a folder: the packages of `make corpus`, downloaded
+    python -m tests.benchmarks.static --projects   the first table only
 
-Each tool runs once, in one process of its own, without a cache. Ratios are to `ast.parse` alone of all files, its own
-process counted. Also: a second check with a cache, one file of a megabyte, a script of 2,000 lines, and the most memory.
+The first table has one row a project: `check` without a cache, and a second `check` with one, in multiples of
+`ast.parse` of the same files. In the second table each tool runs once over all projects, without a cache. Every
+measurement is one process, and its start counts but in the columns "no start". Also: one file of a megabyte, and a script of 2,000 lines.
 """
 
 import argparse
@@ -131,6 +133,49 @@ def check(roots: Sequence[Path], *options: str, **variables: str) -> Cost | None
     return cost(command, roots[0], **variables)
 
 
+@dataclass(frozen=True)
+class Starts:
+    """The seconds that `ast.parse` and `check` take for a project without files."""
+
+    parse: float
+    check: float
+
+
+def starts(folder: Path) -> Starts:
+    """Measure both in an empty folder."""
+    empty = folder / "empty"
+    empty.mkdir()
+    (empty / "pyproject.toml").touch()
+    (folder / "none.txt").touch()
+    found = cost([sys.executable, "-c", AST, folder / "none.txt"], folder), check([empty], "--no-cache")
+    assert found[0] is not None and found[1] is not None
+    return Starts(found[0].seconds, found[1].seconds)
+
+
+def project_row(root: Path, folder: Path, start: Starts) -> str:
+    """Return the costs of one project: `ast.parse`, `check` without a cache, and `check` with one that is filled."""
+    files = list(walk(root, Selection(root, gitignore=False)))
+    lines = sum(path.read_bytes().count(b"\n") for path in files)
+    listed = folder / "files.txt"
+    listed.write_text("\n".join(map(str, files)))
+    parse = cost([sys.executable, "-c", AST, listed], folder)
+    assert parse is not None
+    kept = str(folder / f"cache-{root.name}")
+    cold = check([root], "--no-cache")
+    check([root], SCANIFY_CACHE_DIR=kept)
+    warm = check([root], SCANIFY_CACHE_DIR=kept)
+    ratios = "".join(in_parses(each, parse, start) for each in (cold, warm))
+    return f"{root.name:32}{lines:8,}{parse.seconds:9.2f}{ratios}{cold.megabytes if cold else 0:8.0f} MB"
+
+
+def in_parses(found: Cost | None, parse: Cost, start: Starts) -> str:
+    """Return seconds, in multiples of `ast.parse`, and in such multiples without the starts of both."""
+    if found is None:
+        return f"{'fails':>28}"
+    own = max(0.0, found.seconds - start.check) / max(0.001, parse.seconds - start.parse)
+    return f"{found.seconds:9.2f}{found.seconds / parse.seconds:8.1f} x{own:7.1f} x"
+
+
 def row(name: str, found: Cost | None, base: float) -> str:
     if found is None:
         return f"{name:34}  does not run here, or not within {LIMIT} s"
@@ -140,11 +185,22 @@ def row(name: str, found: Cost | None, base: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.static", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, help="the project to check")
-    roots = projects(parser.parse_args().folder)
+    parser.add_argument("--projects", action="store_true", help="print the table of projects only")
+    given = parser.parse_args()
+    roots = projects(given.folder)
     files = [path for root in roots for path in walk(root, Selection(root, gitignore=False))]
     lines = sum(path.read_bytes().count(b"\n") for path in files)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        start = starts(folder)
+        print(f"CPU s; the starts alone: ast.parse {start.parse:.2f}, check {start.check:.2f}")
+        shares = f"{'ratio':>10}{'no start':>9}"
+        print(f"{'':32}{'lines':>8}{'parse':>9}{'check':>9}{shares}{'again':>9}{shares}{'memory':>11}")
+        for root in roots:
+            print(project_row(root, folder, start), flush=True)
+        if given.projects:
+            return
+        print()
         listed = folder / "files.txt"
         listed.write_text("\n".join(map(str, files)))
         copies = [folder / "copies" / f"{number}.py" for number in range(len(files))]
