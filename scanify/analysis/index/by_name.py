@@ -12,8 +12,10 @@ CONSTRUCTORS = frozenset("__init__ __new__ __post_init__ __check_init__ __setsta
 # `mock.patch.object(Block, "scale", half)` stores like `setattr(Block, "scale", half)`.
 _SETTERS = frozenset("setattr delattr __setattr__ __delattr__".split())
 _MOCKS = frozenset({"patch", "multiple", "object"})
+_GETTERS = frozenset({"getattr", "attrgetter"})
+_COPIERS = frozenset("replace evolve _replace".split())  # `replace(model, **changes)`
 _FINDS_MODULES = frozenset("import_module __import__ getmodule globals".split())
-_CALLED = _SETTERS | _MOCKS | _FINDS_MODULES
+_CALLED = _SETTERS | _MOCKS | _FINDS_MODULES | _GETTERS | _COPIERS
 ANY_MODULE = "*"  # the module that a store goes to if the file may find modules by name
 
 
@@ -33,9 +35,10 @@ class Store:
 class ByName:
     """The attributes of one file by name.
 
-    `uses` are attributes that are read or stored, strings equal to the name, and keyword arguments. `modules` are
-    stores to attributes of imported modules, as the last name of the module with that of the attribute; `properties`
-    the names that are set to a property outside of a class body. `loose` are stores whose name is no constant.
+    `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
+    "scale" and "block.scale". `modules` are stores to attributes of imported modules, as the last name of the module
+    with that of the attribute; `properties` the names that are set to a property outside of a class body. `loose` are
+    stores whose name is no constant, `loose_reads` such reads.
     """
 
     stores: dict[str, list[Store]] = field(default_factory=lambda: defaultdict(list))
@@ -44,6 +47,7 @@ class ByName:
     modules: set[tuple[str, str]] = field(default_factory=set)
     properties: set[str] = field(default_factory=set)
     loose: list[ast.AST] = field(default_factory=list)
+    loose_reads: list[ast.Call] = field(default_factory=list)
 
 
 def by_name(tree: ast.Module) -> ByName:
@@ -67,11 +71,15 @@ class _Reader:
         self._origins = _origins([*kinds[ast.Import], *kinds[ast.ImportFrom]])
         self._finds_modules = not _FINDS_MODULES.isdisjoint(self._origins)
         for node in kinds[ast.Constant]:
-            if node.value.__class__ is str and node.value.isidentifier():
-                self.table.strings[node.value].append(node)
+            if node.value.__class__ is str and node.value.replace(".", "_").isidentifier():
+                for name in node.value.split("."):
+                    self.table.strings[name].append(node)
         for node in kinds[ast.keyword]:
             if node.arg is not None:
                 self.table.uses[node.arg].append(node)
+        for node in kinds[ast.MatchClass]:
+            for name in node.kwd_attrs:
+                self.table.uses[name].append(node)
         for node in (*kinds[ast.Assign], *kinds[ast.Subscript], *kinds[ast.Call]):
             self._read(node)
         called = {id(each.func) for each in kinds[ast.Call]}
@@ -105,6 +113,11 @@ class _Reader:
                     self._set(node)
                 elif not _MOCKS.isdisjoint(called):
                     self._mock(node)
+                elif not _GETTERS.isdisjoint(called):
+                    if not isinstance(node.args[-1:] and node.args[:2][-1], ast.Constant):
+                        self.table.loose_reads.append(node)
+                elif any(each.arg is None for each in node.keywords):
+                    self.table.loose_reads.append(node)
 
     def _store(self, owner: ast.expr, name: str, node: ast.AST, *, forced: bool) -> None:
         if id(node) not in self._own:

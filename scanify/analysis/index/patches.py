@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MAY_STORE = re.compile(r"""\.(?:\s|\\|#[^\n]*)*(\w+)\b(?!\s*\()|(\w+)["']|\b(\w+)\s*=(?!=)""")
 _SETTER = re.compile(r"\b(?:_*(?:set|del)attr_*|patch(?:\.\w+)?)\b|\b__dict__|\b(?:vars|globals|locals)\(")
 _SETS_CONSTANT = re.compile(r"""\b(?:_*(?:set|del)attr_*|patch(?:\.\w+)?)\(\s*(?:[\w.]+,\s*)?["'][\w.]+["']""")
+_READS_LOOSELY = ("getattr", "attrgetter", "replace", "evolve", "_replace")
 _FINDS_MODULES = (("sys", "modules"), ("import_module",), ("__import__",), ("getmodule",), ("globals",))
 
 
@@ -127,11 +128,16 @@ class Patches:
                 found.append((Stored(path, node, True), frozenset(names)))
         return found
 
+    @cached_property
+    def loose_readers(self) -> frozenset[str]:
+        """The names of functions that read attributes whose name is no constant."""
+        homes = {home.path: home for word in _READS_LOOSELY for home in self._index.modules_with(word)}
+        reads = ((home, node) for home in homes.values() for node in by_name(home.tree).loose_reads)
+        return frozenset(each.name for home, node in reads for each in _functions_around(home.tree, node))
+
     def _passed(self, tree: ast.Module, node: ast.AST) -> Iterator[str]:
         """The strings that calls anywhere pass to the function around a node, and keywords for its `**names`."""
-        functions = [each for each in nodes_in(tree) if isinstance(each, ast.FunctionDef)]
-        around = [each for each in functions if node in nodes_in(*each.body)]
-        for function in around[-1:]:
+        for function in _functions_around(tree, node)[-1:]:
             for home in self._index.modules_with(function.name):
                 for call in nodes_in(home.tree):
                     if isinstance(call, ast.Call) and function.name == _last(call.func):
@@ -146,7 +152,10 @@ class Patches:
         for path in self._index.paths_with(*words):
             if words[0] in self._written_in(path) and text in self._text(path):
                 module = self._index.module_at(path)
-                yield path, by_name(module.tree) if module is not None else None
+                if module is not None:
+                    yield path, by_name(module.tree)
+                elif re.search(rf"\.\s*{words[0]}\b|[\"'.]{words[0]}[\"']", self._text(path)):
+                    yield path, None
 
     def _written_in(self, path: Path) -> frozenset[str]:
         """The names that the text of a file may store to, all of them if it is parsed."""
@@ -161,6 +170,12 @@ class Patches:
     def _text(self, path: Path) -> str:
         source = self._index.source(path)
         return source.text if source is not None else ""
+
+
+def _functions_around(tree: ast.Module, node: ast.AST) -> list[ast.FunctionDef]:
+    """The functions around a node, the outermost first."""
+    functions = [each for each in nodes_in(tree) if isinstance(each, ast.FunctionDef)]
+    return [each for each in functions if node in nodes_in(*each.body)]
 
 
 def _may_be_loose(text: str) -> bool:

@@ -1,0 +1,204 @@
+"""What the code around an expression does with the list that it stands for."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from scanify.analysis.index.module import Module
+from scanify.analysis.lists.varies import Home, columns
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import ancestors, parent_of, scope_of
+from scanify.analysis.lower.text import called
+from scanify.analysis.uses.use import Does, Use
+
+_ITERATES = frozenset("all any enumerate filter iter list map max min reversed sum tuple zip".split())
+_ITERATING = frozenset(
+    {"functools.reduce", *(f"itertools.{name}" for name in ("chain", "islice", "pairwise", "zip_longest"))}
+)
+_GROWS = frozenset("append extend insert".split())
+_SETTERS = frozenset("setattr __setattr__ delattr __delattr__".split())
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The uses of one list in one file. `building` are the functions that build it: there it is still a list."""
+
+    home: Home
+    building: frozenset[ast.AST]
+
+    @property
+    def module(self) -> Module:
+        """The file."""
+        return self.home.module
+
+    def uses(self, node: ast.expr) -> Iterator[Use]:
+        """The uses of the list that a node stands for, those under a local name of it included."""
+        above = parent_of(self.module, node)
+        if self._builds(node, above):
+            return
+        if not _is_read(node):
+            yield self._needs(node, "another list is put in its place")
+            return
+        match above:
+            case ast.Attribute(attr=name):
+                grows = name in _GROWS or name == "clear"
+                yield self._needs(node, "the list grows after it was built" if grows else f"code reads `.{name}` of it")
+            case ast.Subscript() if above.value is node:
+                yield from self._of_element(node, above)
+            case ast.For() | ast.comprehension() if above.iter is node:
+                yield from self._walk(node, node)
+            case ast.Call():
+                yield from self._given(node, above)
+            case ast.Starred() if isinstance(parent_of(self.module, above), ast.List | ast.Tuple | ast.Set | ast.Call):
+                yield self._serves(node, Does.WALK)
+            case ast.YieldFrom():
+                yield self._serves(node, Does.WALK)
+            case ast.Assign(targets=[ast.Name() as name]) | ast.AnnAssign(target=ast.Name() as name):
+                yield from self._under_name(node, name)
+            case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.keyword():
+                yield self._needs(node, "the list is kept under another name, in another object")
+            case ast.Return() | ast.Yield() | ast.Lambda():
+                yield self._needs(node, "the list itself is returned")
+            case ast.BinOp() | ast.AugAssign():
+                yield self._needs(node, "another list is made of it with `+` or `*`")
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+                yield self._serves(node, Does.TEST)
+            case ast.Compare():
+                yield self._needs(node, "the list is compared")
+            case ast.FormattedValue():
+                yield self._needs(node, "code makes text of the list")
+            case ast.Expr():
+                pass
+            case _ if self._is_test(node):
+                yield self._serves(node, Does.TEST)
+            case _:
+                yield self._needs(node, "code uses the list in a way that is not understood")
+
+    def _builds(self, node: ast.expr, above: ast.AST | None) -> bool:
+        """True if a function that builds the list stores it, or adds to it."""
+        match above:
+            case ast.Attribute(attr=name) if _is_read(node):
+                builds = name in _GROWS
+            case ast.Subscript() if above.value is node:
+                builds = not _is_read(above)
+            case _:
+                builds = not _is_read(node)
+        return builds and not self.building.isdisjoint(ancestors(self.module, node))
+
+    def _serves(self, node: ast.expr, does: Does) -> Use:
+        return Use(self.module.place(node), does, node=node)
+
+    def _needs(self, node: ast.AST, what: str, rule: str = "") -> Use:
+        return Use(self.module.place(node), Does.OTHER, what, rule, node)
+
+    def _given(self, node: ast.expr, call: ast.Call) -> Iterator[Use]:
+        """The list is an argument."""
+        name = self.home.builtin(call)
+        if name == "len":
+            yield self._serves(node, Does.LENGTH)
+        elif name == "bool":
+            yield self._serves(node, Does.TEST)
+        elif name in _ITERATES or self.home.library(call) in _ITERATING:
+            yield from self._walk(node, call)
+        elif name == "isinstance":
+            yield self._needs(node, "code tests the type of the list", "SCN318")
+        else:
+            yield self._needs(node, f"the list itself is passed to `{called(call) or '...'}`")
+
+    def _is_test(self, node: ast.AST) -> bool:
+        """True if only the truth of an expression matters."""
+        above = parent_of(self.module, node)
+        match above:
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
+                return test is node
+            case ast.UnaryOp(op=ast.Not()):
+                return True
+            case ast.comprehension(ifs=tests):
+                return any(test is node for test in tests)
+            case ast.BoolOp():
+                return self._is_test(above)
+            case _:
+                return False
+
+    def _under_name(self, node: ast.expr, name: ast.Name) -> Iterator[Use]:
+        """The uses of a local name that is bound once, to the list."""
+        scope = scope_of(self.module, name)
+        binding = scope.binding(name.id)
+        inside = nodes_in(*getattr(binding.node, "body", ())) if binding is not None and binding.is_function else ()
+        mentions = [each for each in inside if isinstance(each, ast.Name) and each.id == name.id]
+        mentions = [each for each in mentions if scope_of(self.module, each).binding(name.id) is binding]
+        if not mentions or sum(not isinstance(each.ctx, ast.Load) for each in mentions) != 1:
+            yield self._needs(node, "the list is kept under another name, in another object")
+            return
+        for each in mentions:
+            if each is not name:
+                yield from self.uses(each)
+
+    # -- elements ------------------------------------------------------------------------------------------------------
+
+    def _walk(self, node: ast.expr, walked: ast.expr) -> Iterator[Use]:
+        """The list is iterated over, by the loop around `walked` or by a call inside of its head."""
+        yield self._serves(node, Does.WALK)
+        above = parent_of(self.module, walked)
+        while isinstance(above, ast.Call):
+            walked, above = above, parent_of(self.module, above)
+        if isinstance(above, ast.For):
+            inside: Iterable[ast.AST] = above.body
+        elif isinstance(above, ast.comprehension):
+            inside = [parent_of(self.module, above) or above]
+        else:
+            return
+        for target, source in columns(self.home, above.target, walked):
+            if source is not None and any(each is node for each in nodes_in(source)):
+                for name in nodes_in(target):
+                    if isinstance(name, ast.Name):
+                        yield from self._as_objects(name.id, inside)
+
+    def _of_element(self, node: ast.expr, element: ast.Subscript) -> Iterator[Use]:
+        above = parent_of(self.module, element)
+        if not _is_read(element):
+            yield self._needs(node, "an element of the list is replaced")
+            return
+        yield self._serves(node, Does.INDEX)
+        if isinstance(above, ast.Assign) and all(isinstance(each, ast.Name) for each in above.targets):
+            around = scope_of(self.module, element).function.node
+            for name in above.targets:
+                yield from self._as_objects(getattr(name, "id", ""), getattr(around, "body", ()))
+        what = self._as_object(element)
+        if what:
+            yield self._needs(node, what)
+
+    def _as_objects(self, name: str, inside: Iterable[ast.AST]) -> Iterator[Use]:
+        """The uses of an element under a name that need the very object: a stack makes a new one for each use."""
+        for node in nodes_in(*inside):
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+                what = self._as_object(node)
+                if what:
+                    yield self._needs(node, what)
+
+    def _as_object(self, layer: ast.expr) -> str:
+        """What is done with a layer, or with a part of it, that needs the very object; "" if nothing is."""
+        part: ast.expr = layer
+        above = parent_of(self.module, part)
+        while isinstance(above, ast.Attribute | ast.Subscript) and above.value is part:
+            part, above = above, parent_of(self.module, above)
+        whole = part is layer
+        match above:
+            case _ if not _is_read(part):
+                return "code writes into a layer"
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _SETTERS:
+                return "code writes into a layer"
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+                return ""
+            case ast.Compare() if whole:
+                return "code compares layers as objects"
+            case ast.Call(func=ast.Name(id="id" | "hash")) if whole:
+                return "code compares layers as objects"
+            case ast.Subscript() if whole:
+                return "a layer is a key of a dict"
+            case _:
+                return ""
+
+
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)

@@ -1,0 +1,249 @@
+"""All uses of a list of layers in a project, by the name of the field or of the local variable that holds it."""
+
+import ast
+from collections.abc import Iterator
+
+from scanify.analysis.facts import Place
+from scanify.analysis.index.by_name import by_name
+from scanify.analysis.index.meaning import Definition, External, Package
+from scanify.analysis.index.module import Module
+from scanify.analysis.lists.declared import declared
+from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.lists.objects import class_of, home_of
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS, Function, ancestors, parameters, parent_of
+from scanify.analysis.lower.text import called, dotted, root
+from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.uses.context import Context
+from scanify.analysis.uses.use import Does, Use, Uses
+
+_COPIES_WITH = frozenset("replace evolve _replace __replace__ tree_at".split())
+
+
+def uses_of(project: ProjectFacts, layers: LayerList) -> Uses:
+    """Return the uses of a list in a project.
+
+    Only a list that can be stacked where it is built has uses to look at.
+    """
+    if not layers.sites:
+        return Uses()
+    reader = _Field(project, layers) if layers.attribute is not None else _Local(project, layers)
+    known: list[Use] = []
+    for use in reader.uses():
+        if use.does is Does.OTHER:
+            return Uses(tuple(known), use)
+        known.append(use)
+    return Uses(tuple(known))
+
+
+class _Reader:
+    """What fields and local names have in common: the functions that build the list."""
+
+    def __init__(self, project: ProjectFacts, layers: LayerList) -> None:
+        self.project = project
+        self.layers = layers
+        self.building = frozenset(function for site in layers.sites for function in self._functions_at(site.place))
+
+    def uses(self) -> Iterator[Use]:
+        """The uses, in the order of the files."""
+        raise NotImplementedError
+
+    def context(self, module: Module, node: ast.AST) -> Context:
+        """Where a mention is."""
+        return Context(home_of(self.project, module, node), self.building)
+
+    def _functions_at(self, place: Place) -> list[Function]:
+        """The innermost function around a place."""
+        module = self.project.index.module_at(place.path)
+        functions = [each for each in nodes_in(module.tree) if isinstance(each, FUNCTIONS)] if module else []
+        spans = [(module.span(each), each) for each in functions] if module else []
+        return [each for span, each in spans if span.start <= place.span.start and place.span.end <= span.end + 1][-1:]
+
+
+class _Local(_Reader):
+    """A list that a function makes and keeps under a local name."""
+
+    def uses(self) -> Iterator[Use]:
+        for site in self.layers.sites:
+            module = self.project.index.module_at(site.place.path)
+            functions = self._functions_at(site.place)
+            if module is None or not functions:
+                continue
+            mentions = (each for each in nodes_in(*functions[0].body) if isinstance(each, ast.Name))
+            for node in (each for each in mentions if each.id == self.layers.name):
+                if module.span(node).start > site.place.span.end:
+                    yield from self.context(module, node).uses(node)
+
+
+class _Field(_Reader):
+    """A list that a field holds."""
+
+    def __init__(self, project: ProjectFacts, layers: LayerList) -> None:
+        super().__init__(project, layers)
+        self.name = layers.attribute or ""
+        owner = layers.owner
+        classes = project.classes
+        self.owners = {each.node for each in (owner, *classes.heirs(owner))} if owner is not None else set()
+        self.bases = {each.node for each in classes.lineage(owner)} if owner is not None else set()
+        self.selects = any(True for _ in project.index.paths_with("tree_at"))
+
+    def uses(self) -> Iterator[Use]:
+        yield from self._overridden()
+        yield from self._stored()
+        for module in self.project.index.modules_with(self.name):
+            yield from self._in_file(module)
+
+    def _overridden(self) -> Iterator[Use]:
+        """Methods and properties of the name in classes that inherit from the owner."""
+        for cls in self.project.classes.heirs(self.layers.owner) if self.layers.owner is not None else ():
+            method = self.project.classes.methods(cls).get(self.name)
+            if method is not None:
+                yield self._other(cls.module, method, f"`{cls.name}` has a method of the name")
+
+    def _stored(self) -> Iterator[Use]:
+        """The stores of the name that are no assignments, those in files that cannot be parsed included."""
+        patches = self.project.index.patches
+        for store in patches.stores(self.name):
+            if not isinstance(store.node, ast.Attribute):
+                text = f"code may put another list into `{self.name}`"
+                unread = f"a file that cannot be parsed names `{self.name}`"
+                yield Use(patches.place(store), Does.OTHER, text if store.node is not None else unread)
+
+    def _in_file(self, module: Module) -> Iterator[Use]:
+        table = by_name(module.tree)
+        for node in sorted(table.uses.get(self.name, ()), key=lambda node: module.span(node)):
+            if isinstance(node, ast.Attribute) and not self._is_of_another_class(module, node.value):
+                yield from self._mention(module, node, node.value)
+            elif isinstance(node, ast.keyword):
+                yield from self._keyword(module, node)
+            elif isinstance(node, ast.MatchClass):
+                yield self._other(module, node, "a pattern takes the object apart")
+        for text in table.strings.get(self.name, ()):
+            yield from self._string(module, text)
+
+    def _other(self, module: Module, node: ast.AST, what: str, rule: str = "") -> Use:
+        return Use(module.place(node), Does.OTHER, what, rule, node)
+
+    def _mention(self, module: Module, node: ast.expr, holder: ast.expr) -> Iterator[Use]:
+        selected = self._selected(module, node, holder) if self.selects else None
+        if selected is not None:
+            yield selected
+        yield from self.context(module, node).uses(node)
+
+    # -- whose field it is ---------------------------------------------------------------------------------------------
+
+    def _is_of_another_class(self, module: Module, holder: ast.expr) -> bool:
+        """True if the object is shown to be of a class that shares no subclass with the owner of the list."""
+        home = home_of(self.project, module, holder)
+        if isinstance(home.meaning(holder), Package | External):
+            return True  # a module, such as `keras.layers`
+        if self._is_declared_data(module, holder):
+            return True
+        cls = class_of(self.project, module, holder)
+        if isinstance(cls, External):
+            bases = [base for owner in self._related() for base in self.project.classes.bases(owner)]
+            return cls not in bases and None not in bases
+        if not isinstance(cls, Definition) or not isinstance(cls.node, ast.ClassDef):
+            return False
+        if any(getattr(each, "qualname", "") == "typing.Protocol" for each in self.project.classes.bases(cls)):
+            return False
+        heirs = {each.node for each in (cls, *self.project.classes.heirs(cls))}
+        return bool(self.owners) and heirs.isdisjoint(self.owners) and self.project.classes.known_bases(cls)
+
+    def _related(self) -> list[Definition]:
+        owner = self.layers.owner
+        if owner is None:
+            return []
+        heirs = (owner, *self.project.classes.heirs(owner))
+        return [each for heir in heirs for each in self.project.classes.lineage(heir)]
+
+    def _is_declared_data(self, module: Module, holder: ast.expr) -> bool:
+        """True for parameters and fields that are annotated with classes that are no modules: `config: Config`."""
+        if isinstance(holder, ast.Name):
+            home = home_of(self.project, module, holder)
+            if home.function is None or not home.is_local(holder) or home.values_of(holder.id):
+                return False
+            annotation = next((each.annotation for each in parameters(home.function) if each.arg == holder.id), None)
+            return declared(self.project, module, annotation).data
+        owner = class_of(self.project, module, holder.value) if isinstance(holder, ast.Attribute) else None
+        field = self.project.classes.fields(owner).get(holder.attr) if isinstance(owner, Definition) else None  # type: ignore
+        return field is not None and declared(self.project, field.owner.module, field.statement.annotation).data
+
+    # -- parts that are replaced ---------------------------------------------------------------------------------------
+
+    def _selected(self, module: Module, node: ast.expr, holder: ast.expr) -> Use | None:
+        """A function from a model to parts of its list, if code replaces parts: `tree_at` needs the very leaves."""
+        name = root(holder)
+        for around in ancestors(module, node):
+            if isinstance(around, ast.ClassDef):
+                return None
+            if not isinstance(around, (*FUNCTIONS, ast.Lambda)) or name not in {
+                each.arg for each in parameters(around)
+            }:
+                continue
+            above = parent_of(module, around)
+            if isinstance(around, ast.Lambda):
+                function = (called(above) or "").rpartition(".")[2] if isinstance(above, ast.Call) else ""
+                if function == "tree_at":
+                    return self._other(module, node, f"`{called(above)}` replaces a part of the list", "SCN316")
+                return self._other(
+                    module, node, "a lambda gives parts of the list, which `tree_at` may replace", "SCN316"
+                )
+            if not isinstance(above, ast.ClassDef) and self._is_passed(around.name):
+                what = f"`{around.name}` may give parts of the list, which `tree_at` may replace"
+                return self._other(module, node, what, "SCN316")
+            return None
+        return None
+
+    def _is_passed(self, name: str) -> bool:
+        """True if a function is read without being called, anywhere in the project."""
+        for module in self.project.index.modules_with(name):
+            for each in nodes_in(module.tree):
+                if isinstance(each, ast.Name | ast.Attribute) and name in (
+                    getattr(each, "id", ""),
+                    getattr(each, "attr", ""),
+                ):
+                    above = parent_of(module, each)
+                    if not (isinstance(above, ast.Call) and above.func is each):
+                        return True
+        return False
+
+    # -- names of fields -----------------------------------------------------------------------------------------------
+
+    def _keyword(self, module: Module, keyword: ast.keyword) -> Iterator[Use]:
+        """`replace(model, layers=...)` puts another list in its place; a parameter of that name is another thing."""
+        call = parent_of(module, keyword)
+        if not isinstance(call, ast.Call):
+            return  # of a class
+        name = (dotted(call.func) or "").rpartition(".")[2]
+        if name not in _COPIES_WITH:
+            meaning = home_of(self.project, module, call).meaning(call.func)
+            if isinstance(meaning, External) or isinstance(getattr(meaning, "node", None), ast.ClassDef):
+                return
+            functions = [*self._functions_named(name)]
+            if functions and all(self.name in {each.arg for each in parameters(one)} for one in functions):
+                return
+        yield self._other(module, call, f"`{dotted(call.func) or '...'}` may put another list in its place")
+
+    def _functions_named(self, name: str) -> Iterator[Function]:
+        for module in self.project.index.modules_with(name):
+            yield from (each for each in nodes_in(module.tree) if isinstance(each, FUNCTIONS) and each.name == name)
+
+    def _string(self, module: Module, text: ast.Constant) -> Iterator[Use]:
+        """`getattr(model, "layers")` is the list; elsewhere a string is a name if code reads names that vary."""
+        above = parent_of(module, text)
+        name = (called(above) or "").rpartition(".")[2]
+        if (
+            isinstance(above, ast.Call)
+            and name in ("getattr", "hasattr")
+            and len(above.args) > 1
+            and above.args[1] is text
+        ):
+            if name == "getattr" and not self._is_of_another_class(module, above.args[0]):
+                yield from self._mention(module, above, above.args[0])
+            return
+        calls = [each for each in ancestors(module, text) if isinstance(each, ast.Call)]
+        names = {(called(each) or "").rpartition(".")[2] for each in calls}
+        readers = self.project.index.patches.loose_readers
+        if by_name(module.tree).loose_reads or names & readers or name == "attrgetter":
+            yield self._other(module, text, f"code may read `{self.name}` by its name")

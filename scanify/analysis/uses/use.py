@@ -1,0 +1,45 @@
+"""One use of a list, and which of all uses keeps it a list."""
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+
+from scanify.analysis.facts import Place
+from scanify.analysis.plan import CallStack
+
+
+class Does(Enum):
+    """What a use does with a list. A stack serves all but OTHER."""
+
+    WALK = "iterate"
+    INDEX = "read elements"
+    LENGTH = "read the length"
+    TEST = "test for None or emptiness"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One use. `what` is a clause about it: "the list itself is returned"; `rule` names the page about it, if any.
+
+    `node` is the expression that stands for the list, None if the place is not an expression.
+    """
+
+    place: Place
+    does: Does
+    what: str = ""
+    rule: str = ""
+    node: ast.AST | None = None
+
+
+@dataclass(frozen=True)
+class Uses:
+    """All uses of a list that a stack serves, and the first that needs a Python list."""
+
+    known: tuple[Use, ...] = ()
+    keeps: Use | None = None
+
+    @property
+    def in_call(self) -> CallStack | None:
+        """Why the list stays a list and is stacked in the call, None if it can be built stacked."""
+        return CallStack(self.keeps.what, self.keeps.place, self.keeps.rule) if self.keeps is not None else None

@@ -1,0 +1,255 @@
+"""Uses of a list of layers: those that a stack serves, and each kind that keeps it a list."""
+
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from scanify.analysis.index.project import Index
+from scanify.analysis.lists.find import layers_of
+from scanify.analysis.lower.loops import loops_in
+from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.uses.of_list import uses_of
+from scanify.analysis.uses.use import Does, Uses
+from scanify.source.file import Source
+
+MODEL = """\
+import equinox as eqx
+import jax
+import jax.random as jr
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, dim, *, key):
+        self.linear = eqx.nn.Linear(dim, dim, key=key)
+
+    def __call__(self, x):
+        return x + self.linear(x)
+
+
+class Model(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, n, key):
+        self.layers = [Block(8, key=k) for k in jr.split(key, n)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+"""
+
+
+def uses_in(text: str, model: str = MODEL, **files: str) -> Uses:
+    """The uses of the list of the first loop, with some lines added to the file of the model, and other files."""
+    texts = {"m": f"{model}\n{text}\n", **files}
+    index = Index(Path("/p"), [Source(Path(f"/p/{name}.py"), each) for name, each in texts.items()])
+    project = ProjectFacts.of(index)
+    module = index.module_at(Path("/p/m.py"))
+    assert module is not None
+    found = [layers_of(project, loop) for loop in loops_in(module)]
+    layers = next(each for each in found if each is not None)
+    assert layers.sites, layers
+    return uses_of(project, layers)
+
+
+def in_function(text: str) -> str:
+    return f"def other(model: Model, x, y):\n{indent(text, '    ')}"
+
+
+SERVED = {
+    "return len(model.layers)": [Does.LENGTH],
+    "return [layer(x) for layer in model.layers]": [Does.WALK],
+    "for i, layer in enumerate(model.layers):\n    if i == 2:\n        x = layer(x)": [Does.WALK],
+    "for layer, k in zip(model.layers, y):\n    x = layer(x, k)": [Does.WALK],
+    "return model.layers[0].linear.weight": [Does.INDEX],
+    "return model.layers[-1](x)": [Does.INDEX],
+    "return model.layers[1:]": [Does.INDEX],
+    "return [*model.layers, x]": [Does.WALK],
+    "return list(model.layers)": [Does.WALK],
+    "return next(iter(model.layers))(x)": [Does.WALK],
+    "yield from reversed(model.layers)": [Does.WALK],
+    "if model.layers:\n    pass": [Does.TEST],
+    "assert not model.layers and x": [Does.TEST],
+    "return 1 if model.layers is None else 2": [Does.TEST],
+    "layers = model.layers\nfor layer in layers:\n    x = layer(x)\nreturn len(layers)": [Does.WALK, Does.LENGTH],
+    "for layer in model.layers:\n    if layer is not None:\n        x = layer(x)": [Does.WALK],
+    "if hasattr(model, 'layers'):\n    return getattr(model, 'layers')[0]": [Does.INDEX],
+    "print('layers', x.config['layers'])": [],
+}
+
+
+@pytest.mark.parametrize("text", SERVED)
+def test_a_stack_serves(text):
+    found = uses_in(in_function(text))
+    assert found.keeps is None and found.in_call is None
+    known = [each.does for each in found.known]
+    assert known.pop(0) is Does.WALK  # the loop itself
+    assert sorted(known, key=lambda does: does.name) == sorted(SERVED[text], key=lambda does: does.name)
+
+
+KEPT = {
+    "model.layers.append(x)": "grows",
+    "return model.layers.index(x)": "reads `.index`",
+    "model.layers[0] = x": "element of the list is replaced",
+    "del model.layers[0]": "element of the list is replaced",
+    "model.layers += [x]": "another list is put in its place",
+    "object.__setattr__(model, 'layers', [])": "may put another list",
+    "for name in ('layers', 'norm'):\n    setattr(model, name, x)": "may put another list",
+    "return model.layers": "returned",
+    "yield model.layers": "returned",
+    "return model.layers + [x]": "`+` or `*`",
+    "x.layers_of = model.layers": "another object",
+    "x, y = model.layers, 1": "not understood",
+    "layers = model.layers\nlayers = layers or x": "another name",
+    "return (layers := model.layers)": "another name",
+    "return jax.tree.map(x, model.layers)": "passed to `jax.tree.map`",
+    "return x(model.layers)": "passed to `x`",
+    "return x(layers_of=model.layers)": "another object",
+    "return isinstance(model.layers, list)": "type of the list",
+    "return model.layers == x": "compared",
+    "return x in model.layers": "compared",
+    "return model.layers or x": "not understood",
+    "return f'{model.layers}'": "text",
+    "return {1: model.layers}": "not understood",
+    "for layer in model.layers:\n    if layer is x:\n        pass": "compares layers",
+    "return [id(layer) for layer in model.layers]": "compares layers",
+    "return model.layers[0] is x": "compares layers",
+    "last = model.layers[-1]\nreturn [last is each for each in y]": "compares layers",
+    "for _, layer in zip(y, model.layers):\n    layer.linear.weight = x": "writes into",
+    "for layer in model.layers:\n    object.__setattr__(layer, 'linear', x)": "writes into",
+    "model.layers[0].linear.bias = x": "writes into",
+    "setattr(model.layers[0].linear, 'bias', x)": "writes into",
+    "return {layer: 1 for layer in model.layers if y[layer]}": "key of a dict",
+    "return eqx.tree_at(lambda m: m.layers[0].linear, model, x)": "`eqx.tree_at` replaces",
+    "return eqx.tree_at(lambda m: [each.linear for each in m.layers], model, x)": "`eqx.tree_at` replaces",
+    "where = lambda m: m.layers[-1].linear\nreturn eqx.tree_at(where, model, x)": "`tree_at` may replace",
+    "import dataclasses\nreturn dataclasses.replace(model, layers=x)": "may put another list",
+    "return model.updated(layers=x)": "may put another list",
+    "return getattr(model, 'layers')": "returned",
+    "for name in ('layers', 'norm'):\n    x = getattr(model, name)": "by its name",
+    "import operator\nreturn operator.attrgetter('layers')(model)": "by its name",
+    "match model:\n    case Model(layers=[first, *_]):\n        return first": "pattern",
+    "dataclasses.replace(model, **{'layers': x})": "by its name",
+    "return sorted(model.layers, key=x)": "passed to `sorted`",
+    "with model.layers as layers:\n    pass": "not understood",
+}
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_a_use_keeps_the_list(text):
+    found = uses_in(in_function(text))
+    assert found.keeps is not None and KEPT[text] in found.keeps.what
+    assert found.keeps.place.path == Path("/p/m.py")
+    assert found.in_call is not None and found.in_call.at == found.keeps.place
+
+
+def test_uses_in_other_files_count():
+    found = uses_in("", other="def show(model):\n    return str(model.layers)\n")
+    assert found.keeps is not None and found.keeps.place.path == Path("/p/other.py")
+
+
+def test_a_file_that_does_not_parse_keeps_a_list_that_it_names():
+    found = uses_in("", other="print model.layers\n")
+    assert found.keeps is not None and "cannot be parsed" in found.keeps.what
+    assert uses_in("", other="print 'many layers'\n").keeps is None
+
+
+def test_functions_that_give_parts_of_a_model_are_for_tree_at():
+    text = "def first(model):\n    return model.layers[0].linear\n\n\nnew = eqx.tree_at(first, Model(3, key), 1)"
+    found = uses_in(text)
+    assert found.keeps is not None and "`first` may give parts" in found.keeps.what
+    assert uses_in(text.replace("first, ", "lambda m: first(m).weight, ")).keeps is None
+    assert uses_in("where = lambda m: m.layers[0].linear").keeps is None  # no code replaces parts
+
+
+def test_fields_of_other_classes_are_other_fields():
+    other = """\
+class Net(eqx.Module):
+    layers: list
+
+    def grown(self):
+        return self.layers + [1]
+
+
+class Config:
+    layers = 3
+
+
+class Holder(eqx.Module):
+    net: Net
+    mlp: eqx.nn.MLP
+
+    def all(self, config: Config):
+        return [self.net.layers, self.mlp.layers, config.layers]
+"""
+    assert uses_in(other).keeps is None
+    assert uses_in(other.replace("class Net(eqx.Module)", "class Net(Model)")).keeps is not None
+    assert uses_in(other.replace("class Net(eqx.Module)", "class Net(unknown.Base)")).keeps is not None
+    assert uses_in(other.replace("config: Config", "config")).keeps is not None
+    assert uses_in(f"{other}\n\nclass Both(Net, Model):\n    pass").keeps is not None
+
+
+def test_a_protocol_may_be_the_owner():
+    text = "import typing\nclass HasLayers(typing.Protocol):\n    layers: list\n\ndef all(net: HasLayers):\n    return net.layers"
+    assert uses_in(text).keeps is not None
+
+
+def test_subclasses_that_replace_or_fill_the_field():
+    heir = "class Deep(Model):\n    def __init__(self, n, key):\n        super().__init__(n, key)\n        {0}\n"
+    assert uses_in(heir.format("self.layers.append(1)")).keeps is not None
+    assert uses_in("class Deep(Model):\n    @property\n    def layers(self):\n        return []\n").keeps is not None
+    assert uses_in(heir.format("self.count = len(self.layers)")).keeps is None
+
+
+def test_keywords_of_other_calls_are_no_fields():
+    text = "def make(layers):\n    return layers\n\n\nargs = make(layers=3), dict(layers=2), Model(layers=3)"
+    assert uses_in(text).keeps is None
+
+
+def test_names_of_modules_are_no_fields():
+    assert uses_in("from flax.linen import layers\nimport haiku\nx = haiku.layers.Dense").keeps is None
+
+
+def test_names_that_reach_a_function_that_reads_them():
+    reader = "def freeze(model, name):\n    return getattr(model, name)\n"
+    assert uses_in("", other=reader, third="from other import freeze\nfreeze(1, 'layers')\n").keeps is not None
+    assert uses_in("", other=reader, third="from other import freeze\nfreeze(1, 'norms')\nx = 'layers'\n").keeps is None
+
+
+APPENDED = MODEL.replace(
+    "        self.layers = [Block(8, key=k) for k in jr.split(key, n)]\n",
+    "        self.layers = []\n        for k in jr.split(key, n):\n            self.layers.append(Block(8, key=k))\n",
+)
+
+
+def test_the_constructor_builds_the_list():
+    assert APPENDED != MODEL
+    assert uses_in("", APPENDED).keeps is None
+    counted = "        self.count = len(self.layers)\n        print(self.layers)\n\n    def __call__"
+    found = uses_in(
+        "", APPENDED.replace("\n    def __call__(self, x):\n        for", f"{counted}(self, x):\n        for")
+    )
+    assert [each.does for each in found.known] == [Does.LENGTH]
+    assert found.keeps is not None and "`print`" in found.keeps.what
+
+
+LOCAL = """\
+def apply(x, n, key):
+    layers = [Block(8, key=k) for k in jr.split(key, n)]
+    for layer in layers:
+        x = layer(x)
+    {0}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "keeps"),
+    [("return x * len(layers)", ""), ("return layers[0](x)", ""), ("return layers", "returned")],
+)
+def test_a_local_list(text, keeps):
+    found = uses_in("", MODEL[: MODEL.index("class Model")] + LOCAL.format(text))
+    assert (found.keeps is None) == (not keeps) and keeps in (found.keeps.what if found.keeps else "")
