@@ -42,15 +42,19 @@ class _Reader:
     def __init__(self, project: ProjectFacts, layers: LayerList) -> None:
         self.project = project
         self.layers = layers
+        self.walked = {id(each) for each in nodes_in(layers.walk.source, layers.walk.base)}
         self.building = frozenset(function for site in layers.sites for function in self._functions_at(site.place))
 
     def uses(self) -> Iterator[Use]:
         """The uses, in the order of the files."""
         raise NotImplementedError
 
-    def context(self, module: Module, node: ast.AST) -> Context:
-        """Where a mention is."""
-        return Context(home_of(self.project, module, node), self.building)
+    def mention(self, module: Module, node: ast.expr) -> Iterator[Use]:
+        """The uses at one expression that stands for the list."""
+        if id(node) in self.walked:
+            yield Use(module.place(node), Does.WALK, node=node)  # by the loop itself, such as a `Sequential`
+        else:
+            yield from Context(home_of(self.project, module, node), self.building).uses(node)
 
     def _functions_at(self, place: Place) -> list[Function]:
         """The innermost function around a place."""
@@ -72,7 +76,7 @@ class _Local(_Reader):
             mentions = (each for each in nodes_in(*functions[0].body) if isinstance(each, ast.Name))
             for node in (each for each in mentions if each.id == self.layers.name):
                 if module.span(node).start > site.place.span.end:
-                    yield from self.context(module, node).uses(node)
+                    yield from self.mention(module, node)
 
 
 class _Field(_Reader):
@@ -84,7 +88,6 @@ class _Field(_Reader):
         owner = layers.owner
         classes = project.classes
         self.owners = {each.node for each in (owner, *classes.heirs(owner))} if owner is not None else set()
-        self.bases = {each.node for each in classes.lineage(owner)} if owner is not None else set()
         self.selects = any(True for _ in project.index.paths_with("tree_at"))
 
     def uses(self) -> Iterator[Use]:
@@ -128,7 +131,7 @@ class _Field(_Reader):
         selected = self._selected(module, node, holder) if self.selects else None
         if selected is not None:
             yield selected
-        yield from self.context(module, node).uses(node)
+        yield from self.mention(module, node)
 
     # -- whose field it is ---------------------------------------------------------------------------------------------
 
@@ -148,7 +151,9 @@ class _Field(_Reader):
         if any(getattr(each, "qualname", "") == "typing.Protocol" for each in self.project.classes.bases(cls)):
             return False
         heirs = {each.node for each in (cls, *self.project.classes.heirs(cls))}
-        return bool(self.owners) and heirs.isdisjoint(self.owners) and self.project.classes.known_bases(cls)
+        lineage = (*self.project.classes.lineage(cls), *self._related())
+        known = not any(base is None for each in lineage for base in self.project.classes.bases(each))
+        return known and bool(self.owners) and heirs.isdisjoint(self.owners)
 
     def _related(self) -> list[Definition]:
         owner = self.layers.owner
@@ -220,14 +225,19 @@ class _Field(_Reader):
             meaning = home_of(self.project, module, call).meaning(call.func)
             if isinstance(meaning, External) or isinstance(getattr(meaning, "node", None), ast.ClassDef):
                 return
-            functions = [*self._functions_named(name)]
-            if functions and all(self.name in {each.arg for each in parameters(one)} for one in functions):
+            named = [*self._named(name)]
+            if named and all(isinstance(each, ast.ClassDef) or self._has_parameter(each) for each in named):
                 return
         yield self._other(module, call, f"`{dotted(call.func) or '...'}` may put another list in its place")
 
-    def _functions_named(self, name: str) -> Iterator[Function]:
+    def _has_parameter(self, function: Function) -> bool:
+        return any(each.arg == self.name for each in parameters(function))
+
+    def _named(self, name: str) -> Iterator[ast.ClassDef | Function]:
         for module in self.project.index.modules_with(name):
-            yield from (each for each in nodes_in(module.tree) if isinstance(each, FUNCTIONS) and each.name == name)
+            for each in nodes_in(module.tree):
+                if isinstance(each, (ast.ClassDef, *FUNCTIONS)) and each.name == name:
+                    yield each
 
     def _string(self, module: Module, text: ast.Constant) -> Iterator[Use]:
         """`getattr(model, "layers")` is the list; elsewhere a string is a name if code reads names that vary."""
