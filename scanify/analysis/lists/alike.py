@@ -99,8 +99,8 @@ def _one_object(variation: Variation, node: ast.expr) -> str | None:
     if any(each.startswith(("jax.numpy.", "jax.random.")) and each not in _NO_ARRAYS for each in made):
         return "array"
     annotation = next((each.annotation for each in parameters(home.function) if each.arg == name), None)
-    given = not puts and isinstance(declared(home.project, home.module, annotation).cls, Definition | External)
-    return "module" if given else None
+    said = declared(home.project, home.module, annotation)
+    return "module" if not puts and said.cls is not None and not said.data else None
 
 
 def _may_share(project: ProjectFacts, layers: LayerList) -> Iterator[Obligation]:

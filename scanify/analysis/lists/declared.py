@@ -22,7 +22,7 @@ _NO_DATA = frozenset("builtins.object builtins.type builtins.callable".split())
 class Declared:
     """What an annotation says: of a list the class of its elements, else that of the object itself.
 
-    `listed`: it says list, tuple or dict. `data`: what is named is shown to be no module. `several`: elements are
+    `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `several`: elements are
     lists themselves. `optional`: None is allowed.
     """
 
@@ -76,9 +76,10 @@ def _plain(project: ProjectFacts, module: Module, annotation: ast.expr) -> Decla
         if project.classes.is_module(meaning):
             return Declared(meaning)
         protocol = any(getattr(each, "qualname", "") == "typing.Protocol" for each in project.classes.bases(meaning))
-        heirs = any(project.classes.is_module(each) for each in project.classes.heirs(meaning))
         known = project.classes.known_bases(meaning) or project.classes.is_foreign(meaning)
-        return Declared(data=known and not protocol and not heirs)
+        if protocol or not known:
+            return Declared()
+        return Declared(meaning, data=not any(map(project.classes.is_module, project.classes.heirs(meaning))))
     return Declared()
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.applied import applies, calls_element, carries_through
+from scanify.analysis.lists.changes import changes_of
 from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
 from scanify.analysis.lists.fields import FieldFacts, contents_of_field, field_facts
@@ -136,6 +137,7 @@ def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute
         return LayerList(walk, loop.code(base), attribute=base.attr, in_call=stack, open=(_open(loop, base, text),))
     if facts is None:
         return None  # what a module of a library holds is not read
+    facts.contents.open += changes_of(facts)
     layers = _of_contents(loop, walk, base, facts.contents, facts.declared)
     if layers is None:
         return None
@@ -182,7 +184,7 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
         walk=walk,
         name=loop.code(base),
         made=tuple(contents.made),
-        declared=said.cls if said.listed else None,
+        declared=said.cls if said.listed and not said.data else None,
         optional=contents.optional or said.optional,
         of_dict=contents.of_dict or (said.of_dict and not contents.made),
         several=contents.several or (said.several and not contents.made),

@@ -15,8 +15,8 @@ _READING = frozenset(
     "len list tuple zip enumerate range reversed iter map sum any all min max isinstance print repr str bool type id "
     "sorted set next filter".split()
 )
-_READING_LIBRARIES = ("jax.", "numpy.", "equinox.", "flax.nnx.", "scanify.")
-_CHANGING = frozenset("append extend insert pop remove clear reverse sort update setdefault popitem".split())
+_READING_LIBRARIES = ("jax.", "numpy.", "equinox.", "flax.nnx.", "scanify.", "itertools.", "functools.reduce", "copy.")
+CHANGING = frozenset("append extend insert pop remove clear reverse sort update setdefault popitem".split())
 _OPENS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -177,7 +177,7 @@ class _Reader:
                     yield Other(problem, child)
             elif isinstance(child, _OPENS):
                 yield from self._inner(child)
-            elif isinstance(node, ast.Attribute) and node.attr in _CHANGING and self._is_part(child):
+            elif isinstance(node, ast.Attribute) and node.attr in CHANGING and self._is_part(child):
                 yield Other(f"`{ast.unparse(node)}` may change an element of `{self.target}`", child)
             else:
                 yield from self._below(child)
@@ -197,16 +197,20 @@ class _Reader:
             ):
                 return None
             case ast.Call() if node is not around.func:
-                library = self.home.library(around)
-                if self.home.builtin(around) in _READING or library.startswith(_READING_LIBRARIES):
+                if reads_alone(self.home, around):
                     return None
                 return f"the list is given to `{ast.unparse(around.func)}`, which may change it"
             case ast.Return() | ast.comprehension() | ast.Compare() | ast.BoolOp() | ast.UnaryOp() | ast.IfExp():
                 return None
-            case ast.BinOp() | ast.Starred() | ast.FormattedValue():
+            case ast.BinOp() | ast.Starred() | ast.FormattedValue() | ast.Expr():
                 return None
             case _:
                 return f"what becomes of `{self.target}` here is not shown"
+
+
+def reads_alone(home: Home, call: ast.Call) -> bool:
+    """True if a call only reads the lists that it is given, and keeps nothing of them but their elements."""
+    return home.builtin(call) in _READING or home.library(call).startswith(_READING_LIBRARIES)
 
 
 def _may_end_early(loops: Sequence[Repeat]) -> bool:

@@ -1,0 +1,48 @@
+"""Code elsewhere in the project that may put other layers into a list."""
+
+import pytest
+from list_helpers import MANY, PRELUDE, model, open_in, project_of
+
+CHANGES = {
+    "append": "def grow(model):\n    model.layers.append(Other())",
+    "store": "def swap(model):\n    model.layers[0] = Other()",
+    "inner": "def grow(model):\n    model.layers[0].append(Other())",
+    "other name": "def grow(model):\n    mine = model.layers\n    mine.append(Other())",
+    "kept": "def keep(model, registry):\n    registry.layers_of = model.layers",
+    "given": "def give(model):\n    register(model.layers)",
+    "given on": "def take(layers):\n    layers.append(Other())\n\n\ndef give(model):\n    take(model.layers)",
+    "by keyword": "def give(model):\n    register(layers=model.layers)",
+    "in a list": "def give(model):\n    return first([model.layers, 1])",
+    "forced": "def swap(model):\n    object.__setattr__(model, 'layers', [])",
+}
+
+
+@pytest.mark.parametrize("code", CHANGES.values(), ids=CHANGES)
+def test_other_layers_may_be_put_into_the_list(code: str) -> None:
+    layers = project_of(f"{model(f'self.layers = {MANY}')}\n\n{code}\n")[1][0]
+    assert "other layers into" in open_in(layers) or "another list into" in open_in(layers)
+
+
+READS = {
+    "iterated": "def f(model, x):\n    return [layer.linear for layer in model.layers]",
+    "by number": "def f(model):\n    return model.layers[0].linear, model.layers[1:], len(model.layers)",
+    "given to jax": "def f(model):\n    return jax.tree.leaves(model.layers)",
+    "given on": "def count(layers):\n    return len(layers)\n\n\ndef f(model):\n    return count(model.layers)",
+    "other name": "def f(model):\n    mine = model.layers\n    return mine[0]",
+    "taken apart": "def f(model):\n    first, *rest = model.layers\n    return rest",
+    "another class": "class Else:\n    pass\n\n\ndef f(other: Else):\n    other.layers.append(1)",
+    "local": "def f(layers):\n    layers.append(1)",
+}
+
+
+@pytest.mark.parametrize("code", READS.values(), ids=READS)
+def test_code_that_reads_the_list_leaves_it_as_it_is(code: str) -> None:
+    layers = project_of(f"{model(f'self.layers = {MANY}')}\n\n{code}\n")[1][0]
+    assert layers is not None and layers.exact
+
+
+def test_another_file_may_change_the_list() -> None:
+    other = "def grow(model):\n    model.layers.append(1)\n"
+    layers = project_of(model(f"self.layers = {MANY}"), other=other)[1][0]
+    assert layers is not None and layers.open[0].place is not None
+    assert layers.open[0].place.path.name == "other.py" and PRELUDE
