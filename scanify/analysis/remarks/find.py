@@ -11,7 +11,6 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
 from scanify.analysis.remarks import layer_replaced, optimised
 from scanify.analysis.remarks.candidates import candidates
-from scanify.analysis.remarks.numbers import Numbers
 from scanify.analysis.remarks.scans import (
     cast_carry,
     graph_definitions,
@@ -62,12 +61,10 @@ def remarks_on(
     index = Index(root, [*sources, *others()], read, trees)
     modules = [module for each in asked if (module := index.module_at(each.path)) is not None]
     stacks = any(may_know_stacks(source.text) for path in index.paths if (source := index.source(path)) is not None)
-    numbers = Numbers(index)
     found: dict[Remark, None] = {}
     for module in modules:
         calls = list(candidates(index, module, stacks=stacks))
-        numbers.ask_at(module, calls)
-        seen = Seen(index, module, numbers)
+        seen = Seen(index, module)
         every = [each for call in calls for rule in _RULES for each in rule(seen, call)]
         every += optimised.remarks(index, module) if stacks else ()
         found |= dict.fromkeys(each for each in every if not _silenced(index, each))

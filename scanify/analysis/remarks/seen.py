@@ -9,8 +9,6 @@ from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, own_nodes
 from scanify.analysis.plan import Remark
-from scanify.analysis.remarks.numbers import Numbers
-from scanify.analysis.values.domain import Value
 from scanify.analysis.watchers.names import Body, Callee, callee, local_scope
 
 _DEPTH = 4
@@ -18,11 +16,10 @@ _DEPTH = 4
 
 @dataclass(frozen=True)
 class Seen:
-    """A file of a project, with the values of its expressions."""
+    """A file of a project, with the bodies of its scans."""
 
     index: Index
     module: Module
-    numbers: Numbers
     bodies: dict[ast.Call, object] = field(default_factory=dict, init=False, repr=False, compare=False)
     _callees: dict[ast.expr, Callee] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -40,14 +37,6 @@ class Seen:
         if function not in self._callees:
             self._callees[function] = callee(self.index, self.module, function)
         return self._callees[function]
-
-    def values(self, site: ast.expr, part: ast.expr) -> tuple[Value, ...]:
-        """What an expression may be where a call is reached, of which it is a part."""
-        return self.numbers.at(self.module, site, part)
-
-    def number(self, site: ast.expr, part: ast.expr | None) -> int | None:
-        """The whole number that an expression is wherever a call is reached; None where it may be any."""
-        return self.numbers.number(self.module, site, self.meant(part)) if part is not None else None
 
     def given(self, name: ast.Name) -> list[ast.expr] | None:
         """The expressions that a local name is assigned, in order; None where it is bound otherwise, too."""

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
+
 # The functions of libraries that only compute, by package (`exports.txt`). Left out of what the packages export is what
 # reads or writes files and settings, changes an argument, or gives an object with methods of its own.
 EXPORTS = {
@@ -171,8 +173,6 @@ WRAPPERS_OF_TYPES = frozenset(
     "Annotated Final ClassVar Required NotRequired ReadOnly InitVar AbstractVar AbstractClassVar".split()
 )
 DICT_TYPES = frozenset("dict Dict Mapping MutableMapping OrderedDict".split())
-ARRAY_TYPES = frozenset("Array ArrayLike ndarray Float Int Bool Num Inexact Shaped Complex UInt Integer Real".split())
-KEY_TYPES = frozenset("PRNGKeyArray PRNGKey Key KeyArray RNGKey Rngs RngStream".split())
 # Names in the annotation of an argument that say no more than that it is data.
 DATA_TYPES = ARRAY_TYPES | KEY_TYPES | NUMBER_TYPES | LIST_TYPES | frozenset(
     "PyTree ArrayTree Optional Union Annotated typing jaxtyping jax jnp np numpy chex".split()

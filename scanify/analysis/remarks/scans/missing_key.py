@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.plan import Remark
 from scanify.analysis.remarks.seen import Seen, names_read
-from scanify.analysis.values.tables import VMAPS
 
 RULE = "SCN337"
+_VMAPS = frozenset("jax.vmap equinox.filter_vmap jax.pmap equinox.filter_pmap".split())
 _NO_NOUNS = frozenset({"n", "num", "nr", "number", "of", "count", "total", "self", "config", "cfg"})
 _MANY = 1000  # keys: as good as all of them
 _WORD = re.compile(r"[A-Za-z][a-z]*")
@@ -72,10 +72,10 @@ def _mapped(seen: Seen, call: ast.Call) -> ast.AST | None:
     """What is mapped over the keys: `Block` in `eqx.filter_vmap(Block)(keys)`, a function that is decorated with it."""
     function = seen.meant(call.func)
     if isinstance(function, ast.Call):
-        return function.args[0] if seen.called(function.func) in VMAPS and function.args else None
+        return function.args[0] if seen.called(function.func) in _VMAPS and function.args else None
     found = seen.body(call.func)
     decorators = getattr(found.node, "decorator_list", ()) if found is not None else ()
-    mapped = any(seen.called(getattr(each, "func", each)) in VMAPS for each in decorators)
+    mapped = any(seen.called(getattr(each, "func", each)) in _VMAPS for each in decorators)
     return found.node if found is not None and mapped else None
 
 

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.kinds import whole_number
 from scanify.analysis.remarks.scans.forms import axis_size
 from scanify.analysis.remarks.seen import Seen, argument, keyword
 
@@ -32,7 +33,7 @@ def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
         )
     else:
         return
-    number = seen.number(call, size) if policy is not None and _is_nested(seen, policy) else None
+    number = whole_number(seen, size) if size is not None and policy is not None and _is_nested(seen, policy) else None
     if number is not None and number >= _FEWEST and _is_prime(number):
         reason = f"{number} layers are nested as 1 times {number}, as {number} is prime: all are run twice for nothing"
         yield seen.remark(call, RULE, reason, _REMEDY, policy)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.kinds import is_one_key
 from scanify.analysis.remarks.scans.body import ScanBody, body_of
 from scanify.analysis.remarks.scans.forms import LINEN, applied_stack, asked
 from scanify.analysis.remarks.seen import Seen, keyword, names_read
-from scanify.analysis.values.domain import Key, is_none
 from scanify.analysis.watchers.stacks import BLOCK_SEQ, kind_of
 
 RULE = "SCN330"
@@ -36,7 +36,7 @@ def _captured(seen: Seen, call: ast.Call, body: ScanBody) -> Iterator[Remark]:
                 continue
             around = [each for each in names if each.id not in body.bound]
             keys = [body.ahead.get(each.id, each) for each in around]
-            if any(_is_one_key(seen, call, each) for each in keys) and _gives_key(seen, call, given):
+            if any(is_one_key(seen, each) for each in keys) and _gives_key(seen, call, given):
                 text = seen.code(given)
                 reason = f"every layer of the scan is given one key, `{text}`: all have the same dropout"
                 at, other = (given, call) if not body.ahead else (call, given)
@@ -63,7 +63,7 @@ def _given(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     if not shared or (isinstance(call.func, ast.Call) and keyword(call.func, "in_axes") is not None):
         return
     for given in (*call.args[1:], *(each.value for each in call.keywords)):
-        if not isinstance(given, ast.Starred) and _is_one_key(seen, call, given):
+        if not isinstance(given, ast.Starred) and is_one_key(seen, given):
             reason = f"every layer of the stack is given one key, `{seen.code(given)}`: all have the same dropout"
             yield seen.remark(given, RULE, reason, _SPLIT)
 
@@ -81,11 +81,6 @@ def _not_split(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     if said.get("params") is True and said.get("dropout") is False:
         reason = "all layers of the scan have the same dropout: its stream of random numbers is not split"
         yield seen.remark(split, RULE, reason, 'write `split_rngs={"params": True, "dropout": True}`', call)
-
-
-def _is_one_key(seen: Seen, site: ast.Call, node: ast.expr) -> bool:
-    values = [each for each in seen.values(site, node) if not is_none(each)]
-    return bool(values) and all(isinstance(each, Key) and not each.many for each in values)
 
 
 def _gives_key(seen: Seen, site: ast.Call, given: ast.expr) -> bool:

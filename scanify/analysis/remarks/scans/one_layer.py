@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.kinds import whole_number
 from scanify.analysis.remarks.scans.forms import INITS, LAX, LIFTED, asked, axis_size
 from scanify.analysis.remarks.seen import Seen, argument, keyword
 
@@ -21,5 +22,5 @@ def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
         length = keyword(call, "length")
     elif known.endswith(INITS):
         length = axis_size(seen, argument(call, 0, "num_layers", "Block"))
-    if length is not None and seen.number(call, length) == 1:
+    if length is not None and whole_number(seen, length) == 1:
         yield seen.remark(call, RULE, f"`{seen.code(call.func)}` scans one layer", _REMEDY)

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.kinds import is_array_parameter
 from scanify.analysis.remarks.scans.body import body_of
 from scanify.analysis.remarks.scans.forms import LAX, VIAS, applied_stack
 from scanify.analysis.remarks.seen import Seen, argument, names_read
-from scanify.analysis.values.domain import Array, is_none
-from scanify.analysis.watchers.names import local_scope
-from scanify.analysis.watchers.stacks import STACKED, annotation_of, kind_of
+from scanify.analysis.watchers.stacks import STACKED, kind_of
 
 RULE = "SCN331"
 _MASKS = frozenset(
@@ -57,7 +56,7 @@ def _calls_of(seen: Seen, call: ast.Call) -> Iterator[ast.Call]:
 
 def _sliced_by_haliax(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     for given in (*call.args[1:], *(each.value for each in call.keywords)):
-        if isinstance(given, ast.Name | ast.Call) and (_is_mask(seen, given) or _is_shared_array(seen, call, given)):
+        if isinstance(given, ast.Name | ast.Call) and (_is_mask(seen, given) or _is_shared_array(seen, given)):
             text = seen.code(given)
             reason = f"`{text}` is sliced along its first axis, one part for each layer: a plain array is not shared"
             yield seen.remark(given, RULE, reason, _CLOSE, call)
@@ -82,12 +81,6 @@ def _is_mask(seen: Seen, node: ast.expr) -> bool:
     return isinstance(meant, ast.Call) and seen.called(meant.func) in _MASKS
 
 
-def _is_shared_array(seen: Seen, call: ast.Call, given: ast.expr) -> bool:
+def _is_shared_array(seen: Seen, given: ast.expr) -> bool:
     """A parameter that is declared to be a plain array, and by its name is not one for each layer."""
-    if not isinstance(given, ast.Name) or _PER_LAYER.search(given.id):
-        return False
-    scope = local_scope(seen.module, given, given.id)
-    if scope is None or given.id not in scope.params or annotation_of(seen.module, given) is None:
-        return False
-    values = [each for each in seen.values(call, given) if not is_none(each)]
-    return bool(values) and all(isinstance(each, Array) for each in values)
+    return isinstance(given, ast.Name) and not _PER_LAYER.search(given.id) and is_array_parameter(seen, given)
