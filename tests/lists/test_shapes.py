@@ -1,7 +1,7 @@
 """The shapes that fill a list of layers, one test each, and what must not be taken for one of them."""
 
 import pytest
-from list_helpers import LOOP, MANY, layers_in, made_in, open_in
+from list_helpers import LOOP, MANY, layers_in, made_in, model, open_in, project_of
 
 from scanify.analysis.lists.layer_list import Varies, class_name
 
@@ -166,6 +166,12 @@ OPEN = {
     "function among them": ("self.layers = [*" + MANY + ", jax.nn.relu]", "are functions"),
     "changed": ("self.layers = [eqx.tree_at(f, Block(8, key=k), 1) for k in jr.split(key, n)]", "is not shown"),
     "while": ("layers = []\nwhile len(layers) < n:\n    layers.append(make())\nself.layers = layers", "is not shown"),
+    "given or made": (f"if dims is None:\n    dims = {MANY}\nself.layers = dims", "gets `dims` from its caller"),
+    "any name": (
+        f"self.layers = {MANY}\nfor name, value in dims:\n    setattr(self, name, value)",
+        "stored by its name",
+    ),
+    "dict of fields": (f"self.__dict__['layers'] = {MANY}", "stored by its name"),
     "generator": ("self.layers = (Block(8, key=k) for k in jr.split(key, n))", "is not shown"),
 }
 
@@ -196,3 +202,29 @@ def test_what_holds_no_modules_is_no_list_of_layers(init: str) -> None:
 def test_nothing_shown_counts_if_the_loop_calls_an_element() -> None:
     assert layers_in("self.layers = make()", LOOP) is not None
     assert layers_in("self.layers = make()", "for size in self.layers:\n    x = scale(x, size)\nreturn x") is None
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("    @property\n    def layers(self):\n        return [Other()]\n", "`layers` of `Model` decides"),
+        ("    def __setattr__(self, name, value):\n        self.kept = value\n", "`__setattr__` of `Model` decides"),
+        ("\n\ndef swap():\n    import m\n    m.Block = Other\n", "what `Block` makes is not shown"),
+        ("\n\ndef surgery(model):\n    return eqx.tree_at(lambda m: m.layers[0], model, Other())\n", "`tree_at`"),
+        ("\n\nclass More(Model):\n    def __init__(self):\n        self.layers = [Other()]\n", "in several places"),
+    ],
+)
+def test_code_around_that_decides_what_the_list_holds(code: str, text: str) -> None:
+    layers = project_of(model(f"self.layers = {MANY}") + "\n" + code)[1][0]
+    assert layers is not None and text in open_in(layers) and not layers.exact
+
+
+def test_a_decorated_constructor_may_fill_the_list_anew() -> None:
+    text = model(f"self.layers = {MANY}").replace("    def __init__(self, n", "    @wrapped\n    def __init__(self, n")
+    assert "`wrapped` may do more than `__init__`" in open_in(project_of(text)[1][0])
+
+
+def test_a_field_of_numbered_name_is_another_one() -> None:
+    init = f"self.layers = {MANY}\nfor i in range(n):\n    setattr(self, f'extra{{i}}', i)"
+    layers = layers_in(init)
+    assert layers is not None and layers.exact

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.fields import FieldFacts
+from scanify.analysis.lists.fields import FieldFacts, related_to
 from scanify.analysis.lists.layer_list import not_shown
 from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lists.statements import CHANGING, Copied, Grown, Other, reads_alone, statements_about
 from scanify.analysis.lists.varies import Home
-from scanify.analysis.lower.scope import parameters, parent_of
+from scanify.analysis.lower.scope import ancestors, parameters, parent_of
 from scanify.analysis.obligation import Obligation
 
 
@@ -35,15 +35,17 @@ def changes_of(facts: FieldFacts) -> Iterator[Obligation]:
 
 def _may_be_of(facts: FieldFacts, home: Home, node: ast.expr) -> bool:
     """True unless an object is shown to be of a class that is not related to that of the field."""
-    classes, found = facts.project.classes, class_of(facts.project, home.module, node)
+    found = class_of(facts.project, home.module, node)
     if not isinstance(found, Definition):
         return not isinstance(found, External)
-    related = {each.node for each in (*classes.lineage(facts.owner), *classes.heirs(facts.owner))}
-    return any(each.node in related for each in (found, *classes.heirs(found), *classes.lineage(found)))
+    related = {each.node for each in related_to(facts.project, facts.owner)}
+    return any(each.node in related for each in related_to(facts.project, found))
 
 
 def _change(home: Home, node: ast.expr) -> str | None:
     """What the code around an expression may do to the list that it stands for; None if it only reads it."""
+    if _is_chosen(home, node):
+        return "`tree_at`"
     above = parent_of(home.module, node)
     if isinstance(above, ast.keyword):
         above = parent_of(home.module, above)
@@ -69,6 +71,20 @@ def _change(home: Home, node: ast.expr) -> str | None:
             return None if reads_alone(home, above) or _only_read(home, above, node) else f"`{ast.unparse(above.func)}`"
         case _:
             return None
+
+
+def _is_chosen(home: Home, node: ast.expr) -> bool:
+    """True if a function picks the list, a layer or a part of one for `equinox.tree_at`, which may replace it."""
+    for above in ancestors(home.module, node):
+        if isinstance(above, ast.Lambda):
+            around = parent_of(home.module, above)
+            given = isinstance(around, ast.Call) and reads_alone(home, around)
+            return not given or home.library(around) in ("equinox.tree_at", "equinox._tree.tree_at")
+        if isinstance(above, ast.Return):
+            return any(True for _ in home.project.index.paths_with("tree_at"))
+        if isinstance(above, ast.stmt):
+            return False
+    return False
 
 
 def _only_read(home: Home, call: ast.Call, node: ast.expr) -> bool:

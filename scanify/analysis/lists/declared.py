@@ -22,8 +22,8 @@ _NO_DATA = frozenset("builtins.object builtins.type builtins.callable".split())
 class Declared:
     """What an annotation says: of a list the class of its elements, else that of the object itself.
 
-    `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `several`: elements are
-    lists themselves. `optional`: None is allowed.
+    `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `several`: the
+    elements are lists themselves. `optional`: None is allowed.
     """
 
     cls: Class | None = None

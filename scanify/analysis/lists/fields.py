@@ -15,6 +15,7 @@ from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Function, parameters, scope_of
 from scanify.analysis.lower.text import dotted
+from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
 _CONSTRUCTORS = ("__init__", "__post_init__")
@@ -58,8 +59,7 @@ def field_facts(project: ProjectFacts, owner: Definition, attribute: str, nested
     """Read what a class, those that it inherits from and those that inherit from it put into a field."""
     reader = ContentsReader(project, nested)
     facts = FieldFacts(project, owner, attribute, reader.contents)
-    related = (*project.classes.lineage(owner), *project.classes.heirs(owner))
-    facts.fillings = [each for cls in dict.fromkeys(related) for each in _fillings(project, cls, attribute)]
+    facts.fillings = [each for cls in related_to(project, owner) for each in _fillings(project, cls, attribute)]
     annotated = project.classes.fields(owner).get(attribute)
     if annotated is not None:
         facts.declared = declared(project, annotated.owner.module, annotated.statement.annotation)
@@ -106,24 +106,60 @@ def _note_others(project: ProjectFacts, facts: FieldFacts) -> None:
         place = second.home.module.place(second.function)
         text = f"`{attribute}` is filled in several places: in `{first.owner.name}` and in `{second.owner.name}`"
         contents.open.append(not_shown(text, place))
-    stored = next(_stored_by_name(project, facts), None)
-    if stored is not None:
-        contents.open.append(not_shown(f"`{attribute}` is stored by its name, as a text", stored))
     if project.classes.is_replaced(facts.owner, attribute):
         text = f"code outside of the constructor may put another list into `{attribute}`"
         contents.open.append(not_shown(text, facts.owner.module.place(facts.owner.node)))
+    for cls in related_to(project, facts.owner):
+        contents.open += _intercepted(project, cls, attribute)
+    for filling in facts.fillings:
+        for decorator in filling.function.decorator_list:
+            text = f"`{ast.unparse(decorator)}` may do more than `{filling.function.name}`, which fills `{attribute}`"
+            contents.open.append(not_shown(text, filling.home.module.place(decorator)))
 
 
-def _stored_by_name(project: ProjectFacts, facts: FieldFacts) -> Iterator[Place]:
-    """`object.__setattr__(self, "layers", ...)` in the classes that may fill the field."""
-    for cls in (*project.classes.lineage(facts.owner), *project.classes.heirs(facts.owner)):
-        calls = (
-            (each for each in nodes_in(cls.node) if isinstance(each, ast.Call)) if cls.module.writes("setattr") else ()
-        )
-        for call in calls:
-            named = any(isinstance(each, ast.Constant) and each.value == facts.attribute for each in call.args)
-            if named and (dotted(call.func) or "").rpartition(".")[2] in _STORED_BY_NAME:
-                yield cls.module.place(call)
+def _intercepted(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[Obligation]:
+    """What a class does with a field beyond assignments: a property, its own `__setattr__`, a store by name."""
+    classes, module = project.classes, cls.module
+    for name in (attribute, "__setattr__", "__getattribute__"):
+        if name in classes.methods(cls):
+            text = f"`{name}` of `{cls.name}` decides what `{attribute}` holds"
+            yield not_shown(text, module.place(classes.methods(cls)[name]))
+    constant = classes.constant(cls, attribute)
+    if constant is not None and isinstance(constant[1], ast.Call):
+        text = f"`{attribute}` is a value of the class `{constant[0].name}`"
+        yield not_shown(text, constant[0].module.place(constant[1]))
+    stores = any(map(module.writes, ("setattr", "vars(", "__dict__")))
+    for node in nodes_in(cls.node) if stores else ():
+        name_given = _name_given(node)
+        if name_given is not None and _may_be(attribute, name_given):
+            yield not_shown(f"`{attribute}` is stored by its name, as a text", module.place(node))
+
+
+def _name_given(node: ast.AST) -> ast.expr | None:
+    """The name in `setattr(self, name, value)`, `self.__dict__[name] = value` and the like."""
+    match node:
+        case ast.Call(func=function, args=[*_, name, _]):
+            return name if (dotted(function) or "").rpartition(".")[2] in _STORED_BY_NAME else None
+        case ast.Subscript(value=ast.Attribute(attr="__dict__"), slice=name, ctx=ast.Store()):
+            return name
+        case ast.Subscript(value=ast.Call(func=ast.Name(id="vars")), slice=name, ctx=ast.Store()):
+            return name
+        case _:
+            return None
+
+
+def _may_be(attribute: str, node: ast.expr) -> bool:
+    """True if an expression may be the name of an attribute; of `f"layer{i}"` the beginning is known."""
+    if isinstance(node, ast.Constant):
+        return node.value == attribute
+    if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+        return attribute.startswith(str(node.values[0].value))
+    return True
+
+
+def related_to(project: ProjectFacts, owner: Definition) -> tuple[Definition, ...]:
+    """Return a class with those of the project that it inherits from, and those that inherit from it."""
+    return tuple(dict.fromkeys((*project.classes.lineage(owner), *project.classes.heirs(owner))))
 
 
 def _note_parameters(project: ProjectFacts, facts: FieldFacts) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.declared import declared
-from scanify.analysis.lists.fields import field_facts
+from scanify.analysis.lists.fields import field_facts, related_to
 from scanify.analysis.lists.layer_list import Class
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Put, statements_about
@@ -57,8 +57,7 @@ def element_class(project: ProjectFacts, owner: Definition, attribute: str) -> C
 
 def _of_field(project: ProjectFacts, owner: Definition, attribute: str) -> Class | None:
     """The class of a field: that of the one call that fills it in a constructor, else the one that is declared."""
-    related = (*project.classes.lineage(owner), *project.classes.heirs(owner))
-    values = [pair for cls in related for pair in _assigned(project, cls, attribute)]
+    values = [pair for cls in related_to(project, owner) for pair in _assigned(project, cls, attribute)]
     if len(values) == 1 and isinstance(values[0][1], ast.Call):
         made = class_of(project, values[0][0], values[0][1])
         if made is not None:
@@ -86,6 +85,8 @@ def _of_name(project: ProjectFacts, module: Module, node: ast.Name, depth: int) 
         said = next((each.annotation for each in parameters(home.function) if each.arg == node.id), None)
         found = declared(project, module, said)
         return None if found.listed else found.cls
+    if home.is_local(node) and home.is_parameter(node.id):
+        return None  # which is assigned, too
     container = walked_by(home, node)
     if container is not None and len(values) <= 1:
         if isinstance(container, ast.Attribute):

@@ -49,7 +49,7 @@ def in_one_trace(project: ProjectFacts, made: Made, around: ast.ListComp, unders
     home, call = home_of(project, made.module, made.node), made.node
     if not isinstance(call, ast.Call) or made.cls is None or "#" in home.module.code(around):
         return None
-    if home.meaning(call.func) is None or project.index.is_replaced(dotted(call.func) or ""):
+    if home.meaning(call.func) is None:
         return None
     keys = _keys(home, around)
     own = [at for at, each in enumerate(made.arguments) if keys is not None and _same(each.value, keys.one)]

@@ -147,10 +147,9 @@ class ContentsReader:
     def _name(self, home: Home, node: ast.Name, name: str, how: How) -> None:
         """Follow a name to what the function around assigns to it."""
         if home.is_local(node) and home.function is not None:
-            if not home.values_of(name):
-                self.contents.parameters.append((home, name))
-                return
-            if not self.filled(home, home.function.body, name, how):
+            if home.is_parameter(name):
+                self.contents.parameters.append((home, name))  # be it assigned too: `layers = layers or [...]`
+            if home.values_of(name) and not self.filled(home, home.function.body, name, how):
                 self._unknown(home, node)
             return
         meaning = home.meaning(node)
@@ -297,8 +296,9 @@ class ContentsReader:
         known = home.values_of(node.id) if home.is_local(node) else []
         values = [(statement, value) for statement, _ in known for value in value_given(statement, node.id)]
         key = (home.function, f"element {node.id}")
-        if not known or len(values) != len(known) or key in self._followed:
-            if home.is_local(node) and not known:
+        parameter = home.is_local(node) and home.is_parameter(node.id)
+        if not known or parameter or len(values) != len(known) or key in self._followed:
+            if parameter:
                 self.contents.parameters.append((home, node.id))
             self._not_shown(home, node, f"what `{node.id}` stands for is not shown", how)
             return

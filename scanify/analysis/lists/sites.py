@@ -8,7 +8,7 @@ from scanify.analysis.flow.statements import blocks_in
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.contents import exclusive, is_placeholder
 from scanify.analysis.lists.declared import LIST_TYPES, unquoted
-from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise
+from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise, related_to
 from scanify.analysis.lists.layer_list import Reason
 from scanify.analysis.lists.statements import Copied, Grown, Other, Put, statements_about
 from scanify.analysis.lists.varies import Home
@@ -52,10 +52,9 @@ def field_sites(facts: FieldFacts) -> Sites:
         sites += found
     if not sites:
         return Sites(in_call=CallStack("the source does not show where the list is built"))
-    related = (*project.classes.lineage(facts.owner), *project.classes.heirs(facts.owner))
     annotations = (
         annotation
-        for cls in related
+        for cls in related_to(project, facts.owner)
         for statement in (cls.node.body if isinstance(cls.node, ast.ClassDef) else ())
         if isinstance(statement, ast.AnnAssign) and dotted(statement.target) == facts.attribute
         for annotation in _annotation(cls.module, statement.annotation)

@@ -11,7 +11,7 @@ from scanify.analysis.index.meaning import Definition, External, Meaning
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.layer_list import Varies
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, scope_of
+from scanify.analysis.lower.scope import FUNCTIONS, parameters, scope_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -60,6 +60,10 @@ class Home:
         return [
             (each, _assigned(each, name)) for each in assignments(self.function.body if self.function else (), name)
         ]
+
+    def is_parameter(self, name: str) -> bool:
+        """True if the function has a parameter of that name."""
+        return any(each.arg == name for each in parameters(self.function)) if self.function is not None else False
 
     def is_local(self, node: ast.Name) -> bool:
         """True if the function itself binds the name that stands there."""
