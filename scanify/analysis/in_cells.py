@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from scanify.analysis.decide.remedies import refused
 from scanify.analysis.facts import Cell, Place
 from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.plan import InitStack, Plan, Refusal
-from scanify.analysis.planning.remedies import refused
 from scanify.source.notebook.magics import MARK, original, unclear
 from scanify.source.notebook.text import Cells, is_notebook
 

@@ -3,8 +3,8 @@
 import pytest
 from helpers import MANY, PRELUDE, decide, model, only, refused
 
+from scanify.analysis.decide.remedies import REMEDIES
 from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
-from scanify.analysis.planning.remedies import REMEDIES
 from scanify.rules import RULES
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from scanify.analysis.decide.remedies import REMEDIES
 from scanify.analysis.facts import Place
 from scanify.analysis.framework import framework, in_call_alone, of_shared_objects
 from scanify.analysis.index.meaning import Definition
@@ -39,7 +40,6 @@ from scanify.analysis.plan import (
     Plan,
     Refusal,
 )
-from scanify.analysis.planning.remedies import REMEDIES
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Instance, Library
 from scanify.analysis.values.run.interpreter import Interpreter

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from scanify.analysis.decide.remedies import refused
 from scanify.analysis.facts import Place
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
@@ -16,7 +17,6 @@ from scanify.analysis.loops.fact import LoopFact
 from scanify.analysis.lower.loop import Form
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.planning.decide import constructs
-from scanify.analysis.planning.remedies import refused
 from scanify.analysis.values.heap import DictCell, ListCell
 
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})

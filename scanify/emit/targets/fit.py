@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from scanify.analysis.decide.remedies import refused
 from scanify.analysis.facts import Place
 from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Holds, InitStack, Plan, Refusal
-from scanify.analysis.planning.remedies import refused
 from scanify.emit.policy import policy_expression
 from scanify.emit.target import Target
 from scanify.emit.targets import SCANIFY, TARGETS
