@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from scanify.analysis.facts import Place
 from scanify.analysis.kept_lists import lists_kept, with_lists
 from scanify.analysis.plan import (
     BEYOND_THE_TARGET,
@@ -220,19 +221,18 @@ def rewrite_sources(
     target: str = "scanify",
     wanted: Callable[[Plan | Refusal], bool] = lambda loop: True,
     keep_lists: bool = False,
-    undecided: bool = False,
+    undecided: Callable[[Place], bool] = lambda place: False,
 ) -> Outcome:
     """Analyse the project and apply the plans that `accept` says yes to: without it, the safe ones.
 
     `remat` is a policy by its name on the command line, None for that of the runtime. `target` is what the loops
     become, by its name. Loops that are not `wanted` stay, and nothing is said of them. With `keep_lists` a list that
-    other code may need stays a list where it can, without if nothing else is open. With `undecided` loops whose layers
-    the source leaves open are plans, too. Raises CheckFailed if an edit breaks a check of all edits.
+    other code may need stays a list where it can, without if nothing else is open. Loops whose layers the
+    source leaves open are plans, too, at the places that are `undecided`. Raises CheckFailed if an edit breaks a check
+    of all edits.
     """
     policy = _expression(remat)
-    found = project.analyse(stack=stack, target=target)
-    if undecided:
-        found = with_undecided(found)
+    found = with_undecided(project.analyse(stack=stack, target=target), undecided)
     analysis = for_target(project, found, target, remat, accept=accept, keep_lists=keep_lists)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))

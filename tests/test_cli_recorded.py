@@ -6,22 +6,11 @@ import pytest
 
 from scanify.cli import run
 from scanify.errors import Exit
+from tests.command import BLOCK
 
-MODEL = """\
-import equinox as eqx
-import jax
-
-
-class Block(eqx.Module):
-    linear: eqx.nn.Linear
-
-    def __init__(self, width, *, key):
-        self.linear = eqx.nn.Linear(width, width, key=key)
-
-    def __call__(self, x):
-        return x + self.linear(x)
-
-
+MODEL = (
+    BLOCK.partition("class Model")[0]
+    + """\
 class Model(eqx.Module):
     layers: list[Block]
     head: list[Block]
@@ -47,6 +36,7 @@ class Model(eqx.Module):
             x = layer(x)
         return x
 """
+)
 TRAIN = """\
 import equinox as eqx
 import jax

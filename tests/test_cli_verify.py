@@ -13,7 +13,7 @@ import pytest
 from scanify.cache_folder import FOLDER
 from scanify.cli import run
 from scanify.errors import Exit
-from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
+from scanify.verify.verdict import CaseResult, LoopRun, PolicyResult, Status, Verdict, Verification
 
 PROVED, FAILED = Verdict(Status.PROVED), Verdict(Status.FAILED, "the outputs differ")
 
@@ -48,12 +48,12 @@ class Stand:
 
     def __init__(self) -> None:
         self.good = True
-        self.reached: tuple[tuple[str, int], ...] = ()
+        self.reached: tuple[LoopRun, ...] = ()
         self.calls: list[dict[str, Any]] = []
 
     def __call__(self, changes: Mapping[Path, tuple[bytes, bytes]], cases: Any, **options: Any) -> Verification:
         if "reached" in options.get("comparer", ""):
-            return Verification((CaseResult(cases[0].text, reached=self.reached),))
+            return Verification((CaseResult(cases[0].text, loops=self.reached),))
         self.calls.append({"changes": dict(changes), "cases": [case.text for case in cases], **options})
         outputs = PROVED if self.good else FAILED
         results = tuple(PolicyResult(policy, outputs, outputs) for policy in options["policies"])
@@ -117,7 +117,7 @@ class TestRewrite:
     def test_an_unsafe_fix_is_written_where_a_case_reaches_it(self, stand: Stand, tmp_path: Path) -> None:
         (tmp_path / "model.py").write_text(UNSAFE)
         assert run(["rewrite", "model.py"]) == Exit.OK
-        stand.reached = ((str(tmp_path / "model.py"), UNSAFE[: UNSAFE.index("x = act")].count("\n") + 1),)
+        stand.reached = (LoopRun(str(tmp_path / "model.py"), UNSAFE[: UNSAFE.index("x = act")].count("\n") + 1, "", 3),)
         assert run(["rewrite", "model.py", "--case", "cases.py:f"]) == Exit.OK
         assert "ArrayStacked" in (tmp_path / "model.py").read_text()
 

@@ -15,7 +15,7 @@ from scanify.configuration.config import load_config
 from scanify.errors import Exit
 from scanify.pipeline import Project, rewrite_sources
 from scanify.pytest_plugin.comparison import Comparison, Nothing
-from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
+from scanify.verify.verdict import CaseResult, LoopRun, PolicyResult, Status, Verdict, Verification
 
 MODEL = """\
 import equinox as eqx
@@ -94,9 +94,9 @@ class Stand:
         self.calls = 0
 
     def __call__(self, changes: Mapping[Path, tuple[bytes, bytes]], cases: Any, **options: Any) -> Verification:
-        lines = tuple((str(path), line) for path in changes for line in range(1, 100))
+        loops = tuple(LoopRun(str(path), line, "", 3) for path in changes for line in range(1, 100))
         if "reached" in options.get("comparer", ""):
-            return Verification((CaseResult("f", reached=lines),))
+            return Verification((CaseResult("f", loops=loops),))
         self.calls += 1
         results = tuple(PolicyResult(policy or "none", self.verdict, self.verdict) for policy in options["policies"])
         return Verification((CaseResult("f", self.verdict, results),))

@@ -1,22 +1,11 @@
 """Plans for loops that the source leaves open, next to plans that it does not."""
 
 from scanify.pipeline import Project, rewrite_sources
+from tests.command import BLOCK
 
-NESTED = """\
-import equinox as eqx
-import jax
-
-
-class Block(eqx.Module):
-    linear: eqx.nn.Linear
-
-    def __init__(self, width, *, key):
-        self.linear = eqx.nn.Linear(width, width, key=key)
-
-    def __call__(self, x):
-        return x + self.linear(x)
-
-
+NESTED = (
+    BLOCK.partition("class Model")[0]
+    + """\
 class Model(eqx.Module):
     stages: list[list[Block]]
 
@@ -31,12 +20,13 @@ class Model(eqx.Module):
             out.append(x)
         return out
 """
+)
 
 
 def test_an_open_loop_around_a_planned_one_stays_refused(tmp_path):
     file = tmp_path / "model.py"
     file.write_text(NESTED)
-    outcome = rewrite_sources(Project.load([file]), accept=lambda plan: True, undecided=True)
+    outcome = rewrite_sources(Project.load([file]), accept=lambda plan: True, undecided=lambda place: True)
     outer, inner = (NESTED.splitlines().index(f"        {line}") + 1 for line in _LOOPS)
     assert [plan.place.span.line for plan in outcome.applied] == [inner]
     (refused,) = outcome.refused

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from scanify.cli import run as scanify
-from scanify.commands.verifying.cases import reached_loops
+from scanify.commands.recorded.evidence import shown_by_cases
 from scanify.commands.verifying.options import Running, choose_run
 from scanify.configuration.config import Config
 from scanify.errors import Exit
 from scanify.pipeline import Project, rewrite_sources
+from tests.command import Tool
+from tests.test_cli_rewrite_recorded import MODEL as OPEN
 
 MODEL = """\
 import equinox as eqx
@@ -76,8 +78,35 @@ def test_a_case_reaches(cases: list[str], abstract: bool, lines: set[int], tmp_p
     names = tuple(f"{tmp_path / 'cases.py'}:{case}" for case in cases)
     run = choose_run(names, Config(tmp_path), Running(abstract=abstract))
     assert run is not None
-    reached = reached_loops(held, project, run)
+    reached, unlike = shown_by_cases(held, project, run)
     assert {place.span.line for place in reached} == lines
+    assert not unlike
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return self.layers(x)",
+        "return (\n            self.layers(x)\n        )",
+        "return functools.reduce(lambda x, layer: layer(x), self.layers, x)",
+        "return jax.lax.stop_gradient(\n            functools.reduce(lambda x, layer: layer(x), self.layers, x))",
+    ],
+)
+def test_a_case_reaches_calls_that_go_over_their_layers(body: str, tmp_path: Path) -> None:
+    begin, _ = MODEL.split("    def __call__(self, x, act)")
+    begin = begin.replace("__call__(self, x)", "__call__(self, x, key=None)")
+    model = begin.replace("list[Block]", "eqx.nn.Sequential").replace("= [Block", "= eqx.nn.Sequential([Block")
+    model = f"import functools\n\n{model.replace('3)]', '3)])')}    def __call__(self, x):\n        {body}\n"
+    (tmp_path / "model.py").write_text(f"{model}\n    def other(self, x, act):\n        return x\n")
+    cases = CASES.replace("(jnp.ones(4), jax.nn.relu)", "(jnp.ones(4),)", 1).replace("reversed", "other")
+    (tmp_path / "cases.py").write_text(cases)
+    project = Project.load([tmp_path / "model.py"])
+    plans = rewrite_sources(project, accept=lambda plan: True).applied
+    assert len(plans) == 1
+    for case, places in (("forward", {plans[0].place}), ("other_method", set())):
+        run = choose_run((f"{tmp_path / 'cases.py'}:{case}",), Config(tmp_path), Running(abstract=True))
+        assert run is not None
+        assert shown_by_cases(plans, project, run) == (places, {})
 
 
 def test_a_case_that_cannot_be_run_is_no_case_that_does_not_reach_a_loop(
@@ -132,3 +161,56 @@ class TestDepth:
         assert self.rewritten(tmp_path, "1, 1", monkeypatch) == Exit.VERIFICATION
         assert (tmp_path / "model.py").read_text() == self.TWO
         assert "depth NOT RUN" in capsys.readouterr().err
+
+
+class TestOpenLoops:
+    """Loops whose layers the source leaves open are decided by what a case builds."""
+
+    CASES = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+def chain(module):
+    keys = jax.random.split(jax.random.key(0), 4)
+    return module.Chain(*[eqx.nn.Linear(4, 4, key=key) for key in keys]), (jnp.ones(4),)
+
+
+def sizes(module):
+    return module.Sizes([4, 5, 6, 7], jax.random.key(0)), (jnp.ones(4),)
+
+
+"""
+
+    @pytest.fixture
+    def tool(self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Tool:
+        tool = Tool(tmp_path, capsys, monkeypatch)
+        tool.write("pyproject.toml", "")
+        tool.write("model.py", OPEN)
+        tool.write("cases.py", self.CASES)
+        return tool
+
+    def test_the_loop_that_the_case_runs_is_rewritten(self, tool: Tool) -> None:
+        assert tool("rewrite", "model.py", "--case", "cases.py:chain").code == Exit.OK
+        chain, sizes = (tool.folder / "model.py").read_text().split("class Sizes")
+        assert "BlockSeq.of(self.layers" in chain
+        assert sizes == OPEN.split("class Sizes")[1]
+
+    def test_a_verification_compares_it(self, tool: Tool) -> None:
+        done = tool("verify", "model.py", "--case", "cases.py:chain", "--remat", "full", "--no-measure")
+        assert done.code == Exit.OK
+        assert "PROVED" in done.out
+
+    def test_unlike_layers_are_named_with_their_values(self, tool: Tool) -> None:
+        cases = ["--case", "cases.py:sizes", "--case", "cases.py:chain"]
+        done = tool("rewrite", "model.py", *cases)
+        assert done.code == Exit.OK
+        text = (tool.folder / "model.py").read_text()
+        assert "BlockSeq.of(self.layers" in text
+        assert text.split("class Sizes")[1] == OPEN.split("class Sizes")[1]
+        assert "of its layers no two are alike in the run: 3 layers: Linear (a) + Linear (b) + Linear (c)" in done.err
+
+    def test_a_case_that_cannot_be_run_is_reported(self, tool: Tool) -> None:
+        tool.write("cases.py", "def chain(module):\n    raise RuntimeError('no')\n")
+        assert tool("verify", "model.py", "--case", "cases.py:chain", "--no-measure").code == Exit.VERIFICATION

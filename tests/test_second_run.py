@@ -22,7 +22,7 @@ def test_loops_that_only_the_first_verification_shows_are_not_written(
     project = Project.load([tmp_path / "model.py"])
 
     def rewrite(accept: Accept) -> Outcome:
-        return rewrite_sources(project, accept=accept, undecided=True)
+        return rewrite_sources(project, accept=accept, undecided=lambda place: True)
 
     places = [plan.place for plan in rewrite(lambda plan: True).applied]
     assert len(places) == 2

@@ -1,24 +1,24 @@
 """The plans for loops whose layers the source leaves open, which a case may decide."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.plan import Analysis, Called, InitStack, Plan, Refusal
 
 
-def with_undecided(found: Analysis) -> Analysis:
-    """The same with plans for loops whose layers the source leaves open, for whoever has evidence of them."""
-    in_call = found.in_call
-    return replace(found, loops=_planned(found.loops), in_call=None if in_call is None else lambda: _planned(in_call()))
+def with_undecided(found: Analysis, wanted: Callable[[Place], bool]) -> Analysis:
+    """The same with plans for loops whose layers the source leaves open, at the places that there is evidence of."""
+    in_call, loops = found.in_call, _planned(found.loops, wanted)
+    return replace(found, loops=loops, in_call=None if in_call is None else lambda: _planned(in_call(), wanted))
 
 
-def _planned(loops: Iterable[Plan | Refusal]) -> tuple[Plan | Refusal, ...]:
+def _planned(loops: Iterable[Plan | Refusal], wanted: Callable[[Place], bool]) -> tuple[Plan | Refusal, ...]:
     """The loops with those that are left open as plans, unless another plan changes the same text."""
     found = list(loops)
     plans = [loop for loop in found if isinstance(loop, Plan)]
     for at, loop in enumerate(found):
-        undecided = loop.undecided if isinstance(loop, Refusal) else None
+        undecided = loop.undecided if isinstance(loop, Refusal) and wanted(loop.place) else None
         if undecided is not None and not any(_overlap(undecided, plan) for plan in plans):
             plans.append(undecided)
             found[at] = undecided

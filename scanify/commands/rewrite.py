@@ -1,6 +1,6 @@
 """`scanify rewrite`: replace loops over layers by scans over stacked layers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,12 +25,17 @@ from scanify.commands.common import (
     target_options,
     unsafe_options,
 )
-from scanify.commands.recorded.evidence import by_recorded_calls, failed, rewritten_where
+from scanify.commands.recorded.evidence import (
+    by_recorded_calls,
+    failed,
+    rewritten_where,
+    shown_by_cases,
+    undecided_plans,
+)
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.auto import budget_bytes, choose_and_rewrite, demand_case
 from scanify.commands.verifying.cases import (
     demand_importable,
-    reached_loops,
     short_plans,
     verifiable,
     verify_outcome,
@@ -203,7 +208,8 @@ def _by_name(
     verified = _verified(outcome, given, policy, run, measure=measure, paced=paced)
     short = short_plans(verified, outcome.applied)
     if short and len(short) < len(outcome.applied):
-        outcome = replace(_rewritten(given, policy, run, without=frozenset(short)), short=short)
+        outcome = _rewritten(given, policy, run, without=frozenset(short))
+        outcome = replace(outcome, short={**outcome.short, **short})
         verified = _verified(outcome, given, policy, run, measure=measure, paced=paced)
     if run.proposed and not verified.good:
         safe = _rewritten(given, policy, None)
@@ -244,20 +250,21 @@ def _rewritten(
     Loops at the places `without` are held back.
     """
 
-    def outcome(accept: Callable[[Plan], bool]) -> Outcome:
-        return rewritten_where(given, policy, run, lambda plan: plan.place not in without and accept(plan))
+    def outcome(accept: Callable[[Plan], bool], undecided: Set[Place] = frozenset()) -> Outcome:
+        accepted = lambda plan: plan.place not in without and accept(plan)  # noqa: E731
+        return rewritten_where(given, policy, run, accepted, undecided)
 
-    def rewritten() -> Outcome:
-        safe = outcome(lambda plan: not plan.left(given.accepted))
-        if run is None or not safe.held:
-            return safe
-        reached = reached_loops(safe.held, given.project, run)
-        beyond = tuple(each for each in safe.held if each.place in reached and each.beyond_cases(given.accepted))
-        shown = reached - {each.place for each in beyond}
-        found = outcome(lambda plan: not plan.left(given.accepted) or plan.place in shown) if shown else safe
-        return replace(found, beyond_cases=beyond)
-
-    return rewritten()
+    safe = outcome(lambda plan: not plan.left(given.accepted))
+    undecided = [] if run is None else undecided_plans(safe, given.accepted)
+    if run is None or not (safe.held or undecided):
+        return safe
+    reached, held = shown_by_cases([*safe.held, *undecided], given.project, run)
+    beyond = tuple(each for each in safe.held if each.place in reached and each.beyond_cases(given.accepted))
+    shown = reached - {each.place for each in beyond}
+    decided = (shown | held.keys()) & {plan.place for plan in undecided}
+    if shown or decided:
+        safe = outcome(lambda plan: not plan.left(given.accepted) or plan.place in shown, decided)
+    return replace(safe, beyond_cases=beyond, short=held)
 
 
 def _finish(

@@ -12,7 +12,8 @@ from scanify.analysis.obligations import ELSEWHERE, UNSAFE
 from scanify.analysis.plan import Analysis, Skipped
 from scanify.analysis.unparsed import unparsed
 from scanify.commands.common import Given, load_project, paths_argument, selection_options, stdin_option, unsafe_options
-from scanify.commands.verifying.cases import reached_loops, verify_outcome
+from scanify.commands.recorded.evidence import shown_by_cases
+from scanify.commands.verifying.cases import verify_outcome
 from scanify.commands.verifying.changing import (
     Showing,
     demand_no_contradiction,
@@ -90,8 +91,8 @@ def _reached(given: Given, found: Unrolling, run: CaseRun | None) -> Unrolling:
     if run is None or not found.loops:
         return found if run is None else taken
     loops = given.project.with_texts(found.held)
-    reached = reached_loops(found.loops, loops, run)
-    return taken if all(plan.place in reached for plan in found.loops) else found
+    reached, unlike = shown_by_cases(found.loops, loops, run)
+    return taken if all(plan.place in reached | unlike.keys() for plan in found.loops) else found
 
 
 def _verified(given: Given, found: Unrolling, run: CaseRun) -> "Verification":

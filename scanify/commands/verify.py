@@ -1,6 +1,6 @@
 """`scanify verify`: compare two versions of a model on cases, the second one rewritten in memory or by hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scanify.analysis.facts import Place
+from scanify.analysis.obligations import COST
 from scanify.commands.common import (
     REMAT_CHOICE,
     STDIN,
@@ -21,7 +23,7 @@ from scanify.commands.common import (
     target_options,
     write_output,
 )
-from scanify.commands.recorded.evidence import by_recorded_calls, rewritten_where
+from scanify.commands.recorded.evidence import by_recorded_calls, rewritten_where, shown_by_cases, undecided_plans
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.by_hand import ByHand, demand_file, since, since_by_case, two_files
 from scanify.commands.verifying.cases import (
@@ -35,7 +37,7 @@ from scanify.commands.verifying.more_runs import demand_values, steps_option, wi
 from scanify.commands.verifying.options import CaseRun, Running, choose_run, run_options
 from scanify.commands.verifying.proposed import proposed_run
 from scanify.configuration.config import REMATS, SYNONYMS, Config, load_config
-from scanify.errors import Exit, ScanifyError
+from scanify.errors import CaseFailed, Exit, ScanifyError
 from scanify.pipeline import Outcome
 from scanify.report.diff import render as render_diff
 from scanify.report.sentences import shown
@@ -250,9 +252,10 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], extras: _E
 
     if run.recorded:
         rewrite = partial(rewritten_where, given, _requested(policies), run)
-        outcome, recorded = by_recorded_calls(rewrite, verify, given.accepted)
+        # What reads the cost of a program is not shown, as with a written case: nothing is written here.
+        outcome, recorded = by_recorded_calls(rewrite, verify, given.accepted | {COST})
     else:
-        outcome, recorded = _rewrite(given, policies), None
+        outcome, recorded = _decided(given, run, policies), None
     _demand_changes(outcome, given)
     result = verify(outcome) if recorded is None else recorded
     if run.cache is not None:
@@ -262,7 +265,18 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], extras: _E
     return replace(result, diff=render_diff(outcome.before, outcome.texts, Path.cwd()))
 
 
-def _rewrite(given: Given, policies: tuple[str, ...]) -> Outcome:
+def _decided(given: Given, run: CaseRun, policies: tuple[str, ...]) -> Outcome:
+    """The rewrite with the loops whose layers the source leaves open, if the cases run them."""
+    outcome = _rewrite(given, policies)
+    plans = undecided_plans(outcome, given.accepted)
+    try:
+        shown, held = shown_by_cases(plans, given.project, run)
+    except CaseFailed:  # which the verification reports
+        return outcome
+    return replace(_rewrite(given, policies, shown) if shown else outcome, short=held)
+
+
+def _rewrite(given: Given, policies: tuple[str, ...], undecided: Set[Place] = frozenset()) -> Outcome:
     if len(policies) > 1:
         demand_policy_at_run_time(given, "several policies are compared")
     return rewrite_for_cases(
@@ -272,6 +286,7 @@ def _rewrite(given: Given, policies: tuple[str, ...]) -> Outcome:
         target=given.target,
         wanted=given.config.wants,
         accepted=given.accepted,
+        undecided=undecided,
     )
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scanify.commands.verifying.target import target_of
 from scanify.configuration.config import Config
 from scanify.errors import ScanifyError
+from scanify.report.sentences import shown, where
 from scanify.source.discover import Selection
 from scanify.verify.cases.case import CaseSpec, parse_case
 from scanify.verify.verdict import CaseResult
+
+if TYPE_CHECKING:
+    from scanify.pipeline import Outcome
 
 
 class Nothing(Exception):
@@ -57,27 +62,12 @@ class Comparison:
         self, case: CaseSpec, target: Path, policies: tuple[str | None, ...], remat: str | None
     ) -> list[CaseResult]:
         """What the case says of the file as it is rewritten with a policy, compared under these."""
-        from scanify.commands.verifying.cases import rewrite_for_cases
-        from scanify.pipeline import Project, form_of
         from scanify.verify.cache.cache import Cache
         from scanify.verify.run import verify
 
         config = self.config
-        project = Project.load([target], selection=Selection(config.root, config.exclude))
-        outcome = rewrite_for_cases(
-            project,
-            stack=config.stack,  # type: ignore[arg-type]
-            remat=remat,
-            target=form_of(project.every, config.target, config.target_version),
-            wanted=config.wants,
-        )
-        if not outcome.changes:
-            reasons = [f"line {loop.place.span.line}: {loop.rule} {loop.reason}" for loop in outcome.refused]
-            reasons += [f"line {loop.place.span.line}: {loop.elsewhere[0]}" for loop in outcome.beyond_cases]
-            name = target.relative_to(config.root) if target.is_relative_to(config.root) else target
-            raise Nothing(f"no loop of {name} can be rewritten: {'; '.join(reasons) or 'it has none'}")
         done = verify(
-            outcome.changes,
+            rewritten(config, target, remat).changes,
             [case],
             policies=policies,
             requested=None,
@@ -112,6 +102,26 @@ class Comparison:
             cache=Cache.of(self.config.root),
         )
         return list(done.cases)
+
+
+def rewritten(config: Config, path: Path, remat: str | None) -> Outcome:
+    """Rewrite a file or a folder as its configuration says. Raises Nothing if no loop can be rewritten."""
+    from scanify.commands.verifying.cases import rewrite_for_cases
+    from scanify.pipeline import Project, form_of
+
+    project = Project.load([path], selection=Selection(config.root, config.exclude))
+    outcome = rewrite_for_cases(
+        project,
+        stack=config.stack,  # type: ignore[arg-type]
+        remat=remat,
+        target=form_of(project.every, config.target, config.target_version),
+        wanted=config.wants,
+    )
+    if not outcome.changes:
+        reasons = [f"{where(each.place, config.root)}: {each.rule} {each.reason}" for each in outcome.refused]
+        reasons += [f"{where(each.place, config.root)}: {each.elsewhere[0]}" for each in outcome.beyond_cases]
+        raise Nothing(f"no loop of {shown(path, config.root)} can be rewritten: {'; '.join(reasons) or 'it has none'}")
+    return outcome
 
 
 def _of_all_policies(names: Sequence[str | None], results: Sequence[CaseResult]) -> CaseResult:

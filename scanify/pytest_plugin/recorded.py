@@ -9,11 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from scanify.commands.verifying.by_hand import ByHand, since_for_runs
-from scanify.commands.verifying.cases import rewrite_for_cases
 from scanify.configuration.config import Config
-from scanify.pipeline import Project, form_of
-from scanify.pytest_plugin.comparison import Nothing
-from scanify.source.discover import Selection
+from scanify.pytest_plugin.comparison import Nothing, rewritten
 from scanify.verify.cache.cache import Cache
 from scanify.verify.cases.case import command_case
 from scanify.verify.cases.iterations import loops_lost
@@ -47,19 +44,9 @@ class RewrittenProject:
         """Both versions of every file. Raises Nothing if no loop can be rewritten, ScanifyError as `since_for_runs`."""
         if self.against is not None:
             return since_for_runs(self.against)
-        config = self.config
-        project = Project.load([config.root], selection=Selection(config.root, config.exclude))
-        outcome = rewrite_for_cases(
-            project,
-            stack=config.stack,  # type: ignore[arg-type]
-            remat=None,
-            target=form_of(project.every, config.target, config.target_version),
-            wanted=config.wants,
-        )
-        if not outcome.changes:
-            raise Nothing(f"no loop of the project can be rewritten ({len(outcome.refused)} are left as they are)")
-        first = next(iter(outcome.changes))
-        return ByHand(outcome.changes, first, first)
+        changes = rewritten(self.config, self.config.root, None).changes
+        first = next(iter(changes))
+        return ByHand(changes, first, first)
 
     def loops(self) -> Iterator[RewrittenLoop]:
         """Yield the loops that the other version lacks. Raises as `change` does."""

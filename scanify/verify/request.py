@@ -9,8 +9,8 @@ from scanify.verify.cases.case import CaseSpec
 from scanify.verify.mesh.axes import Axes
 from scanify.verify.verdict import CaseResult
 
-# The comparer of a run that is asked which loops it reaches, and that compares nothing.
-REACHED = "scanify.verify.recorded.reached:ReachedProcess"
+# The comparer that compares nothing, and gives what a case or a command runs of the watched loops.
+REACHED = "scanify.verify.cases.reached:reached_case"
 
 
 @dataclass(frozen=True)

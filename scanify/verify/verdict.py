@@ -173,8 +173,7 @@ class CaseResult:
 
     `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
     a message for the user. `output` is what the user's code printed.
-    `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.cases.reached`),
-    and `startup` the programs it starts with (`scanify.verify.profile.profiled`); `on_mesh` what both versions take on
+    `startup` are the programs it starts with (`scanify.verify.profile.profiled`); `on_mesh` what both versions take on
     a mesh of devices (`scanify.verify.mesh.partitioned`), where one was asked for; `pace` what it takes to run beside
     the loop, where that was asked for.
     `proviso` says for what alone the verdicts hold, where that is not plain: "for the same parameters" where `init` of
@@ -190,7 +189,6 @@ class CaseResult:
     seconds: tuple[tuple[str, float], ...] = ()
     error: str | None = None
     output: str = ""
-    reached: tuple[tuple[str, int], ...] = ()
     variant: tuple[tuple[str, str], ...] = ()
     layers: int | None = None
     tangents: Verdict | None = None

@@ -1,7 +1,7 @@
-"""Rewriting on the evidence of a run: loops are written that a recorded call shows, and the others are held back."""
+"""Rewriting on evidence: loops are written that a case or a recorded call shows, and the others are held back."""
 
 import os
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,16 +9,18 @@ from scanify.analysis.facts import Place
 from scanify.analysis.obligations import ELSEWHERE
 from scanify.analysis.plan import Plan
 from scanify.commands.common import Given, analysing
-from scanify.commands.verifying.cases import verifiable, with_held_back
+from scanify.commands.recorded.reached import runs_of
+from scanify.commands.verifying.cases import one_file, verifiable, with_held_back
 from scanify.commands.verifying.options import CaseRun
 from scanify.errors import CaseFailed
-from scanify.pipeline import HeldBack, Outcome, rewrite_sources, with_policy
+from scanify.pipeline import HeldBack, Outcome, Project, files_of, rewrite_sources, with_policy
 from scanify.report.sentences import plural
+from scanify.source.notebook.text import is_notebook
 from scanify.verify.unscanned import NOTHING_SCANNED
 from scanify.verify.verdict import Status
 
 if TYPE_CHECKING:
-    from scanify.verify.verdict import CaseResult, LoopRun, SeenLayers, Verification
+    from scanify.verify.verdict import CaseResult, LoopRun, Verification
 
 Accept = Callable[[Plan], bool]
 _DEEPER = "record a run that calls it with three layers or more, or take it with --unsafe"
@@ -77,8 +79,46 @@ def _with_reasons(outcome: Outcome, held: dict[Place, HeldBack], accepted: Set[s
     return replace(outcome, short=held, beyond_cases=beyond)
 
 
-def rewritten_where(given: Given, policy: str | None, run: CaseRun | None, accept: Accept) -> Outcome:
-    """The rewrite in memory of the loops that are accepted."""
+def shown_by_cases(
+    plans: Iterable[Plan], project: Project, run: CaseRun
+) -> tuple[frozenset[Place], dict[Place, HeldBack]]:
+    """Return the loops that written cases run; those whose layers are each of another kind apart, with their values.
+
+    Raises CaseFailed if a case cannot be run: which loops it reaches is not known.
+    """
+    plans = [plan for plan in plans if not any(map(is_notebook, files_of(plan)))]
+    if not plans:
+        return frozenset(), {}
+    target = one_file({plan.place.path for plan in plans}, project)
+    places = {plan.place: _watched(plan) for plan in plans}
+    cases = runs_of([*places.values()], project, run.cases, run.limits, abstract=run.abstract, target=target)
+    for case in cases:
+        if case.error is not None:
+            raise CaseFailed(f"a case could not be run, and no file was changed\n{case.error}")
+    lines = {_line(run) for case in cases for run in case.loops if run.iterations}
+    held = {plan.place: each for plan in plans if (each := _unlike(plan, cases)) is not None}
+    return frozenset(place for place, watched in places.items() if _has_line(watched, lines)) - held.keys(), held
+
+
+def _watched(plan: Plan) -> Place:
+    """Where a loop runs: for a call that goes over its layers this is the call, and not the list that it goes over."""
+    place, body = plan.place, plan.body.span
+    return place if place.span.line <= body.line <= place.span.end_line else replace(place, span=body)
+
+
+def undecided_plans(outcome: Outcome, accepted: Set[str]) -> list[Plan]:
+    """The plans for loops whose layers the source leaves open, if cases can show all that is left open."""
+    found = (refusal.undecided for refusal in outcome.refused)
+    return [plan for plan in found if plan is not None and not plan.beyond_cases(accepted)]
+
+
+def rewritten_where(
+    given: Given, policy: str | None, run: CaseRun | None, accept: Accept, undecided: Set[Place] = frozenset()
+) -> Outcome:
+    """The rewrite in memory of the loops that are accepted.
+
+    Recorded calls may decide all loops whose layers the source leaves open; else those that are `undecided` can be.
+    """
     with analysing(given):
         outcome = rewrite_sources(
             given.project,
@@ -88,7 +128,7 @@ def rewritten_where(given: Given, policy: str | None, run: CaseRun | None, accep
             target=given.target,
             wanted=given.config.wants,
             keep_lists=run is not None and ELSEWHERE not in given.accepted,
-            undecided=run is not None and run.recorded,
+            undecided=lambda place: place in undecided or (run is not None and run.recorded),
         )
     return outcome if policy is None or not given.changes_policies else with_policy(outcome, given.project, policy)
 
@@ -108,11 +148,9 @@ def _held(outcome: Outcome, verified: "Verification", shown: Set[Place], accepte
     """The loops that are not written: no good call shows them, or each of their layers is of another kind."""
     held = {}
     for plan in outcome.applied:
-        unlike, doubt = _unlike(plan, verified), _doubt(plan, verified)
+        unlike, doubt = _unlike(plan, verified.cases), _doubt(plan, verified)
         if unlike is not None:
-            held[plan.place] = HeldBack(
-                f"of its layers no two are alike in the run: {unlike.text}", _KEEP, finding=False
-            )
+            held[plan.place] = unlike
         elif plan.place not in shown and (few := _few(plan, verified)):
             held[plan.place] = HeldBack(few, _DEEPER)
         elif plan.place not in shown and doubt:
@@ -126,7 +164,7 @@ def _few(plan: Plan, verified: "Verification") -> str:
     """How many iterations the run has of a loop, if in each call these are too few for a scan; else ""."""
     found: list[LoopRun] = []
     for case in verified.cases:
-        runs = [run for run in case.loops if run.iterations is not None and _holds(plan, {_line(run)})]
+        runs = [run for run in case.loops if run.iterations is not None and _has_line(plan.place, {_line(run)})]
         unscanned = any(each.startswith(NOTHING_SCANNED) for each in case.findings)
         if any(run.iterations != 1 and not unscanned for run in runs):
             return ""
@@ -141,22 +179,20 @@ def _few(plan: Plan, verified: "Verification") -> str:
 def _doubt(plan: Plan, verified: "Verification") -> str:
     """Why the first call that runs a loop does not show it; "" if each does, or none runs it."""
     for case in verified.cases:
-        if not case.good and any(_holds(plan, {_line(run)}) for run in _reached(case)):
+        if not case.good and any(_has_line(plan.place, {_line(run)}) for run in _reached(case)):
             verdicts = [*case.once, case.parameters, *(v for p in case.policies for v in (p.outputs, p.gradients))]
             reasons = [each.reason for each in verdicts if each is not None and not each.good]
             return next(iter([*([case.error] if case.error else []), *case.findings, *reasons]), "it is not proved")
     return ""
 
 
-def _unlike(plan: Plan, verified: "Verification") -> "SeenLayers | None":
-    """The layers of a loop if in every call each is of another kind."""
-    seen = _seen(plan, verified)
-    return seen[0] if seen and all(each.kinds == each.count > 1 for each in seen) else None
-
-
-def _seen(plan: Plan, verified: "Verification") -> "list[SeenLayers]":
-    runs = (run for case in verified.cases for run in case.loops if run.layers is not None)
-    return [run.layers for run in runs if run.layers is not None and _holds(plan, {_line(run)})]
+def _unlike(plan: Plan, cases: "Sequence[CaseResult]") -> HeldBack | None:
+    """Why a loop is not written if in every call each of its layers is of another kind; else None."""
+    runs = (run for case in cases for run in case.loops if _has_line(plan.place, {_line(run)}))
+    seen = [run.layers for run in runs if run.layers is not None]
+    if not seen or not all(each.kinds == each.count > 1 for each in seen):
+        return None
+    return HeldBack(f"of its layers no two are alike in the run: {seen[0].text}", _KEEP, finding=False)
 
 
 def _reached(case: "CaseResult") -> "Iterable[LoopRun]":
@@ -166,15 +202,15 @@ def _reached(case: "CaseResult") -> "Iterable[LoopRun]":
 def _places(outcome: Outcome, runs: "Iterable[LoopRun]", *, iterations: int = 0) -> frozenset[Place]:
     """The places of the plans whose loops are among these, with so many iterations or more."""
     lines = {_line(run) for run in runs if (run.iterations or 0) >= iterations}
-    return frozenset(plan.place for plan in outcome.applied if _holds(plan, lines))
+    return frozenset(plan.place for plan in outcome.applied if _has_line(plan.place, lines))
 
 
 def _line(run: "LoopRun") -> tuple[str, int]:
     return os.path.realpath(run.file), run.line
 
 
-def _holds(plan: Plan, lines: Set[tuple[str, int]]) -> bool:
-    path, span = os.path.realpath(plan.place.path), plan.place.span
+def _has_line(place: Place, lines: Set[tuple[str, int]]) -> bool:
+    path, span = os.path.realpath(place.path), place.span
     return any(file == path and span.line <= line <= span.end_line for file, line in lines)
 
 

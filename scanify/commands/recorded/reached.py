@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scanify.analysis.facts import Place
 from scanify.analysis.plan import Plan, Refusal
@@ -18,6 +18,8 @@ from scanify.source.read import encode
 from scanify.source.root import normal
 
 if TYPE_CHECKING:
+    from scanify.verify.cases.case import CaseSpec
+    from scanify.verify.children.limits import Limits
     from scanify.verify.request import Loops
     from scanify.verify.verdict import CaseResult, LoopRun
 
@@ -38,7 +40,7 @@ def reached_by(running: Running, project: Project, loops: Sequence[Plan | Refusa
     Raises CaseFailed if a command cannot be run to its end or to the calls of all loops.
     """
     places = [loop.place for loop in loops if not is_notebook(loop.place.path)]
-    cases = _run(running, project, places) if places else ()
+    cases = runs_of(places, project, choose_commands(running.commands), running.limits) if places else ()
     for case in cases:
         if case.error is not None:
             raise CaseFailed(f"which loops the run reaches is not known\n{case.error}")
@@ -49,7 +51,10 @@ def reached_by(running: Running, project: Project, loops: Sequence[Plan | Refusa
     return Reached(said, shown)
 
 
-def _run(running: Running, project: Project, places: Sequence[Place]) -> "tuple[CaseResult, ...]":
+def runs_of(
+    places: Sequence[Place], project: Project, cases: "Sequence[CaseSpec]", limits: "Limits", **more: Any
+) -> "tuple[CaseResult, ...]":
+    """Run cases or commands with the source as it is; the `loops` of the results are those at these places."""
     from rich.console import Console
 
     from scanify.report.progress import progress
@@ -61,14 +66,15 @@ def _run(running: Running, project: Project, places: Sequence[Place]) -> "tuple[
     with progress(Console(stderr=True)) as notify:
         done = verify(
             {path: (data, data) for path, data in original.items()},
-            choose_commands(running.commands),
+            cases,
             policies=(None,),
             requested=None,
             measure=False,
-            limits=running.limits,
+            limits=limits,
             notify=notify,
             comparer=REACHED,
             watched=loops_at(places),
+            **more,
         )
     return done.cases
 

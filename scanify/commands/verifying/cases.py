@@ -11,11 +11,10 @@ from scanify.analysis.obligations import ELSEWHERE
 from scanify.analysis.plan import Plan, Refusal
 from scanify.commands.verifying.options import CaseRun
 from scanify.configuration.config import REMATS
-from scanify.errors import CaseFailed, ScanifyError
-from scanify.pipeline import HeldBack, Outcome, Project, Stack, files_of, rewrite_sources
+from scanify.errors import ScanifyError
+from scanify.pipeline import HeldBack, Outcome, Project, Stack, rewrite_sources
 from scanify.report.sentences import plural, shown, unshown, where
 from scanify.source.notebook.text import is_notebook
-from scanify.source.read import encode
 
 if TYPE_CHECKING:
     from scanify.commands.verifying.by_hand import ByHand
@@ -45,8 +44,11 @@ def rewrite_for_cases(
     target: str,
     wanted: Callable[[Plan | Refusal], bool],
     accepted: Collection[str] = (),
+    undecided: Set[Place] = frozenset(),
 ) -> Outcome:
     """The rewrite of a project that cases can verify, unsafe fixes included, if they reach every loop.
+
+    So are the loops at the places that are `undecided`: their layers are left open by the source.
 
     Obligations about other code are met by lists that stay lists. Loops for which that is impossible are held back,
     unless `accepted` has "elsewhere".
@@ -60,38 +62,9 @@ def rewrite_for_cases(
         target=target,
         wanted=wanted,
         keep_lists=not takes_all,
+        undecided=undecided.__contains__,
     )
     return replace(outcome, beyond_cases=tuple(plan for plan in outcome.held if plan.elsewhere))
-
-
-def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> frozenset[Place]:
-    """The places of the loops whose bodies the cases run. What a case does not reach, it cannot verify.
-
-    Raises CaseFailed where a case cannot be run: what it reaches is not known.
-    """
-    from scanify.verify.run import verify
-
-    plans = [plan for plan in plans if not any(map(is_notebook, files_of(plan)))]
-    if not plans:
-        return frozenset()
-    sources = [project.source(path) for path in sorted({plan.place.path for plan in plans})]
-    original = {source.path: encode(source, source.text) for source in sources}
-    done = verify(
-        {path: (data, data) for path, data in original.items()},
-        run.cases,
-        policies=("none",),
-        requested=None,
-        abstract=run.abstract,
-        measure=False,
-        limits=run.limits,
-        target=_only({plan.place.path for plan in plans}, project),
-        comparer="scanify.verify.cases.reached:reached_case",
-    )
-    for case in done.cases:
-        if case.error is not None:
-            raise CaseFailed(f"a case could not be run, and no file was changed\n{case.error}")
-    lines = {(os.path.realpath(file), line) for case in done.cases for file, line in case.reached}
-    return frozenset(plan.place for plan in plans if any(each in lines for each in _body_lines(plan)))
 
 
 _DEEPER = "give a case whose model has two layers or more here, or take it unverified with --no-verify"
@@ -115,11 +88,6 @@ def short_plans(verified: "Verification", plans: Sequence[Plan]) -> dict[Place, 
                 ran = "one iteration" if each.iterations else "no iteration"
                 found[plan.place] = HeldBack(f"a case runs {ran} of this loop, which shows nothing of a scan", _DEEPER)
     return found
-
-
-def _body_lines(plan: Plan) -> list[tuple[str, int]]:
-    file, span = os.path.realpath(plan.place.path), plan.body.span
-    return [(file, line) for line in range(span.line, span.end_line + 1)]
 
 
 def verify_outcome(
@@ -222,10 +190,10 @@ def _paced(run: CaseRun) -> str:
 
 def _target(outcome: Outcome, project: Project) -> Path:
     """The file whose module the cases are given: that of the rewritten loops, or else of the changes."""
-    return _only({plan.place.path for plan in outcome.applied} or set(outcome.changes), project)
+    return one_file({plan.place.path for plan in outcome.applied} or set(outcome.changes), project)
 
 
-def _only(paths: Set[Path], project: Project) -> Path:
+def one_file(paths: Set[Path], project: Project) -> Path:
     """The one file named, or the one of these. Raises ScanifyError where there are several: there is no guess."""
     if len(project.sources) == 1:
         return project.sources[0].path

@@ -38,11 +38,14 @@ def watched_loops(request: Request) -> dict[str, list[Loop]]:
     if not request.watched:
         return loops_taken_out(request)
     texts = {each.path: each.original for each in request.changes}
-    return {
-        os.path.realpath(each.path): [loop for loop in _loops_of(texts[each.path]) if loop.line in each.lines]
-        for each in request.watched
-        if each.path in texts
-    }
+    found = {}
+    for each in request.watched:
+        loops = [loop for loop in _loops_of(texts.get(each.path)) if loop.line in each.lines]
+        if request.case.command is None:  # a call that goes over its layers is reached if its line runs
+            calls = sorted({*each.lines} - {loop.line for loop in loops})
+            loops += [Loop(line, "", None, (line, 0), (line + 1, 0)) for line in calls]
+        found[os.path.realpath(each.path)] = loops
+    return found
 
 
 def _loops_of(data: bytes | None) -> list[Loop]:

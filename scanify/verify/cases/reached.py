@@ -1,25 +1,27 @@
-"""Which lines of the user's code a case runs: a case can only verify a loop that it reaches."""
+"""Which loops a case runs, and what their layers are: a case can only verify a loop that it reaches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
 
 from scanify.verify.cases.build import Case, build
-from scanify.verify.profile.hooks import lines_run
+from scanify.verify.cases.iterations import Iterations
+from scanify.verify.profile.source_loops import Loop
 from scanify.verify.verdict import CaseResult
 
-Files = Callable[[str], str | None]
 
-
-def reached_case(name: str, before: Case, after: Case, *, abstract: bool, files: Files, **unused: Any) -> CaseResult:
-    """Build the original model, trace its call, and answer the lines of the user's files that ran, as `reached`.
+def reached_case(
+    name: str, before: Case, after: Case, *, abstract: bool, loops: Mapping[str, Sequence[Loop]], **unused: Any
+) -> CaseResult:
+    """Build the original model, trace its call, and return the result with what ran of these `loops`.
 
     A comparer of `scanify.verify.run.verify`, which it compares nothing for.
     """
-    with lines_run(lambda name: files(name) is not None, set()) as lines:
+    iterations = Iterations(loops)
+    with iterations.watching():
         built = build(before, abstract=abstract)
         eqx.filter_eval_shape(lambda model, args, kwargs: model(*args, **kwargs), *built.tree)
-    return CaseResult(name, reached=tuple(sorted(lines)))
+    return CaseResult(name, loops=iterations.runs(None, Iterations({})))

@@ -18,7 +18,7 @@ from scanify.errors import ScanifyError
 from scanify.verify.cases.case import CaseError, find_function
 from scanify.verify.cases.elsewhere import taken_elsewhere
 from scanify.verify.cases.failure import user_frames
-from scanify.verify.cases.iterations import loops_taken_out
+from scanify.verify.cases.iterations import watched_loops
 from scanify.verify.cases.looked_at import taken_from, watch
 from scanify.verify.cases.sweep import Arguments, find_sweep, shown
 from scanify.verify.children.case_build import CaseBuild, told_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scanify.verify.versions.settings import Settings
 
 Variant = tuple[tuple[str, str], ...]
+_COUNTING = ("compare_case", "reached_case")  # comparers that count the iterations of loops
 
 
 def message_of(error: BaseException) -> str:
@@ -258,7 +259,7 @@ class CaseProcess:
                 **({"mesh": request.mesh} if request.mesh else {}),
                 **({"paced": request.paced} if request.paced else {}),
                 **({"steps": request.steps} if request.steps else {}),
-                **({"loops": loops_taken_out(request)} if compare.__name__ == "compare_case" else {}),
+                **({"loops": watched_loops(request)} if compare.__name__ in _COUNTING else {}),
                 **more,
             )
         except (CaseError, ScanifyError):
