@@ -16,7 +16,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
-from scanify.analysis.lower.ignores import about
+from scanify.analysis.lower.ignores import is_silenced
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.lower.text import dotted
@@ -55,13 +55,7 @@ def block_seqs(index: Index, paths: Iterable[Path]) -> list[Plan | Refusal]:
     modules = [module for path in paths if (module := index.module_at(path)) is not None]
     sites = [site for module in modules for site in _sites(index, module)]
     decided = ((site, _decided(index, site)) for site in sites)
-    return [decision for site, decision in decided if not _is_silenced(site, decision.rule)]
-
-
-def _is_silenced(site: _Site, rule: str) -> bool:
-    """Whether a comment asks for it to be left alone."""
-    comments = about(site.module, site.call)
-    return any(each.codes is None or any(c and rule.startswith(c.upper()) for c in each.codes) for each in comments)
+    return [decision for site, decision in decided if not is_silenced(site.module, site.call, decision.rule)]
 
 
 def _sites(index: Index, module: Module) -> Iterator[_Site]:
@@ -186,22 +180,13 @@ def _decided(index: Index, site: _Site) -> Plan | Refusal:
     )
 
 
-def _text(site: _Site) -> str:
-    assert isinstance(site.call.func, ast.Call)
-    return " ".join(site.module.code(site.call.func).split())
-
-
 def _refused(site: _Site, reason: str, at: Place | None) -> Refusal:
     return Refusal(
         place=site.module.place(site.call),
         rule="SCN214",
         reason=reason,
         kind=Kind.FOLD,
-        container=_text(site),
-        carry=(),
-        xs=(),
-        broadcast=(),
-        ys=(),
+        container=" ".join(site.module.code(site.call.func).split()),
         at=at,
         remedy=_KEEP,
     )

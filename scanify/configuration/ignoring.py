@@ -52,7 +52,7 @@ def silenced(project: Project, loops: Sequence[Plan | Refusal]) -> "list[Plan | 
     for loop in loops:
         module = index.module_at(loop.place.path) if any(loop.place.path == each.path for each in marked) else None
         comments = _about(module, loop, ignores(module)) if module is not None else []
-        if any(code and loop.rule.startswith(code.upper()) for each in comments for code in each.codes or ()):
+        if any(each.names(loop.rule) for each in comments):
             found.append(loop)
     return found
 

@@ -6,8 +6,10 @@ module's path into its keys (`flax.core.scope.LazyRng`), and the path is another
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from scanify.analysis.decide.remedies import refused
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
@@ -101,21 +103,7 @@ def _together(decided: list[Plan | Refusal]) -> Iterator[Plan | Refusal]:
         others = walked[each.container]
         stays = next((one for one in others if isinstance(one, Refusal)), None)
         if isinstance(each, Plan) and stays is not None and each.linen is not None and each.linen.held:
-            yield _left(each, stays)
+            reason = f"another loop over `{each.container}` stays one ({stays.place.span.line}), and it needs the list"
+            yield replace(refused(each, "SCN214", reason, "keep both loops, or rewrite both"), at=stays.place)
         else:
             yield each
-
-
-def _left(plan: Plan, other: Refusal) -> Refusal:
-    return Refusal(
-        place=plan.place,
-        rule="SCN214",
-        reason=f"another loop over `{plan.container}` stays one ({other.place.span.line}), and it needs the list",
-        kind=plan.kind,
-        container=plan.container,
-        carry=plan.carry,
-        xs=plan.xs,
-        broadcast=plan.broadcast,
-        ys=plan.ys,
-        at=other.place,
-    )

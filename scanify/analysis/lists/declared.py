@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.layer_list import Class
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.project_facts import ProjectFacts
 
 LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())
@@ -104,13 +104,3 @@ def _elements(project: ProjectFacts, module: Module, parts: list[ast.expr], *, o
     several = any(each.listed for each in found)
     data = all(each.data for each in found)
     return Declared(found[0].cls if same else None, True, of_dict, data, several)
-
-
-def unquoted(annotation: ast.expr) -> ast.expr | None:
-    """Return an annotation that may be written as a text as an expression, None if it is none."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            return ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return None
-    return annotation

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from scanify.analysis.flow.statements import blocks_in
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.contents import exclusive, is_placeholder
-from scanify.analysis.lists.declared import LIST_TYPES, unquoted
+from scanify.analysis.lists.declared import LIST_TYPES
 from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise, related_to
 from scanify.analysis.lists.layer_list import Reason
 from scanify.analysis.lists.statements import Copied, Grown, Other, Put, statements_about
 from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.plan import After, Annotation, CallStack, Wrap
 
 

@@ -25,6 +25,10 @@ class Ignore:
     codes: tuple[str, ...] | None
     whole_file: bool
 
+    def names(self, rule: str) -> bool:
+        """True if a code of the comment is the rule, or the beginning of it."""
+        return any(code and rule.startswith(code.upper()) for code in self.codes or ())
+
 
 def ignores(module: Module) -> tuple[Ignore, ...]:
     """The comments of a file, in order. Read once for each file."""
@@ -64,6 +68,11 @@ def about(module: Module, node: ast.AST) -> tuple[Ignore, ...]:
         return ()
     lines = _lines(module, node)
     return tuple(each for each in every if each.whole_file or each.line in lines)
+
+
+def is_silenced(module: Module, node: ast.AST, rule: str) -> bool:
+    """True if a comment asks for a node to be left alone, for this rule or for all."""
+    return any(each.codes is None or each.names(rule) for each in about(module, node))
 
 
 def _lines(module: Module, node: ast.AST) -> set[int]:

@@ -39,6 +39,16 @@ def dotted(node: ast.AST | None) -> str | None:
     return ".".join([node.id, *reversed(parts)])
 
 
+def unquoted(annotation: ast.expr) -> ast.expr | None:
+    """Return an annotation that may be written as a text as an expression, None if it is none."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            return ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return None
+    return annotation
+
+
 def container_text(node: ast.AST | None) -> str | None:
     """The text of what names one container however often it is asked: `self.grus`, `self.grus[i]`, `params["layers"]`;
     None for anything else."""

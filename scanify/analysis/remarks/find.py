@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.analysis.index import Index
-from scanify.analysis.lower.ignores import MARK, about
+from scanify.analysis.lower.ignores import MARK, is_silenced
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
 from scanify.analysis.remarks import layer_replaced, optimised
@@ -84,7 +84,4 @@ def _silenced(index: Index, remark: Remark) -> bool:
     ]
     same = [node for node in nodes_in(module.tree) if isinstance(node, ast.expr) and module.span(node) == span]
     node = same[0] if same else max(inside, key=lambda each: module.span(each).start)
-    return any(
-        each.codes is None or any(code and remark.rule.startswith(code.upper()) for code in each.codes)
-        for each in about(module, node)
-    )
+    return is_silenced(module, node, remark.rule)

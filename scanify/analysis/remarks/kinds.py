@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from scanify.analysis.index import Definition
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.remarks.seen import Seen
 from scanify.analysis.watchers.names import bindings_of, local_scope
 from scanify.analysis.watchers.stacks import annotation_of, assigned
@@ -112,12 +112,7 @@ def is_array_parameter(seen: Seen, node: ast.expr) -> bool:
 
 def _type(annotation: ast.expr | None) -> str:
     """The last name of an annotation without `None`, `Optional` and what is in brackets."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return ""
-    match annotation:
+    match plain := unquoted(annotation) if annotation is not None else None:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             names = {_type(each) for each in (left, right) if not _is_none(each)}
             return names.pop() if len(names) == 1 else "|"
@@ -125,7 +120,7 @@ def _type(annotation: ast.expr | None) -> str:
             name = (dotted(value) or "").rpartition(".")[2]
             return _type(inner) if name in ("Optional", "Final") else name
         case _:
-            return (dotted(annotation) or "").rpartition(".")[2]
+            return (dotted(plain) or "").rpartition(".")[2]
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -5,7 +5,7 @@ import ast
 from scanify.analysis.index import Definition, External, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import scope_of
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.watchers.names import local_scope
 from scanify.analysis.watchers.stacks import annotation_of, assigned, class_of, fields
 from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
@@ -92,10 +92,8 @@ def said_data(index: Index, module: Module, annotation: ast.expr, depth: int = 0
         return False
     if isinstance(annotation, ast.Constant):
         if isinstance(annotation.value, str):
-            try:
-                return said_data(index, module, ast.parse(annotation.value, mode="eval").body, depth + 1)
-            except SyntaxError:
-                return False
+            quoted = unquoted(annotation)
+            return quoted is not None and said_data(index, module, quoted, depth + 1)
         return annotation.value is None or annotation.value is ...
     match annotation:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):

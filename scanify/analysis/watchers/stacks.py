@@ -6,7 +6,7 @@ from functools import lru_cache
 from scanify.analysis.index import Definition, External, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import own_nodes, scope_of
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.watchers.names import local_scope
 
 STACKED, ARRAY_STACKED, BLOCK_SEQ = "Stacked", "ArrayStacked", "BlockSeq"
@@ -56,19 +56,14 @@ def _made_by(index: Index, module: Module, call: ast.Call) -> str | None:
 
 def kind_of_annotation(index: Index, module: Module, annotation: ast.expr) -> str | None:
     """`Stacked[Block]`, `ArrayStacked`, `Stacked | None`, in quotes or not."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return None
-    match annotation:
+    match plain := unquoted(annotation):
         case ast.Subscript(value=value, slice=inner):
             inside = kind_of_annotation(index, module, inner) if dotted(value) in ("Optional", "Annotated") else None
             return inside or kind_of_class(index, module, dotted(value))
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return kind_of_annotation(index, module, left) or kind_of_annotation(index, module, right)
         case _:
-            return kind_of_class(index, module, dotted(annotation))
+            return kind_of_class(index, module, dotted(plain))
 
 
 def class_of(index: Index, module: Module, node: ast.expr, depth: int = 0) -> Definition | None:
