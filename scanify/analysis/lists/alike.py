@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.calls import class_meant
 from scanify.analysis.lists.declared import declared
+from scanify.analysis.lists.home import Home, class_meant
 from scanify.analysis.lists.layer_list import (
     CALLED,
     Class,
@@ -20,7 +20,7 @@ from scanify.analysis.lists.layer_list import (
 )
 from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lists.statements import Put, statements_about
-from scanify.analysis.lists.varies import Home, Variation
+from scanify.analysis.lists.varies import Variation
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Function, parameters
 from scanify.analysis.lower.text import dotted
@@ -28,7 +28,7 @@ from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import Holds
 from scanify.analysis.project_facts import ProjectFacts
 
-# What the constructor of a class does that is not understood: `language.constructor.obligations_of`.
+# Returns the operations of the constructor of a class that are not understood.
 Understood = Callable[[ProjectFacts, Definition], Sequence[Obligation]]
 
 _STATEFUL = frozenset(f"equinox.nn.{name}" for name in ("BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"))
@@ -88,7 +88,7 @@ def _shared(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]:
 
 
 def _one_object(variation: Variation, node: ast.expr) -> str | None:
-    """What an expression that is the same for all layers is shown to be, if they would hold it in common."""
+    """Return "module" or "array" if an expression is shown to give all layers one and the same object of that kind."""
     home, name = variation.home, dotted(node)
     if name is None or home.function is None or variation.is_key(node):
         return None
@@ -237,7 +237,7 @@ def building_code(project: ProjectFacts, cls: Definition) -> Iterator[tuple[Home
 
 
 def _own_parts(home: Home, function: Function) -> Iterator[str]:
-    """Functions and objects that a constructor makes and keeps: those of two layers are not equal."""
+    """Functions and objects that a constructor makes and stores; two layers never have equal ones."""
     inner = {each.name for each in function.body if isinstance(each, ast.FunctionDef)}
     for statement in nodes_in(*function.body):
         for each in _kept(home, value) if (value := _stored(statement)) is not None else ():
@@ -250,7 +250,7 @@ def _own_parts(home: Home, function: Function) -> Iterator[str]:
 
 
 def _stored(statement: ast.AST) -> ast.expr | None:
-    """What a statement keeps in an object, or returns."""
+    """The value that a statement stores in an object, or returns."""
     match statement:
         case ast.Assign(targets=targets, value=value):
             return value if any(isinstance(each, ast.Attribute) for each in targets) else None
@@ -313,7 +313,7 @@ def _is_none_test(test: ast.expr) -> bool:
 
 
 class _Random:
-    """The names of a function that stand for random keys, and for what is made of them."""
+    """The names of a function that hold random keys, or values computed from them."""
 
     def __init__(self, home: Home, function: Function) -> None:
         self.home, self.names = home, set[str]()

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.fields import FieldFacts, related_to
+from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import not_shown
 from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lists.statements import CHANGING, Copied, Grown, Other, reads_alone, statements_about
-from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.scope import ancestors, parameters, parent_of
 from scanify.analysis.obligation import Obligation
 
@@ -26,7 +26,7 @@ def changes_of(facts: FieldFacts) -> Iterator[Obligation]:
             if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
                 continue
             home = home_of(project, module, node)
-            if own.get(home.function) == ast.unparse(node):
+            if home.function is not None and own.get(home.function) == ast.unparse(node):
                 continue
             text = _change(home, node)
             if text is not None and _may_be_of(facts, home, node.value):
@@ -34,7 +34,7 @@ def changes_of(facts: FieldFacts) -> Iterator[Obligation]:
 
 
 def _may_be_of(facts: FieldFacts, home: Home, node: ast.expr) -> bool:
-    """True unless an object is shown to be of a class that is not related to that of the field."""
+    """True unless an object is shown to be of a class that is unrelated to the class with the field."""
     found = class_of(facts.project, home.module, node)
     if not isinstance(found, Definition):
         return not isinstance(found, External)
@@ -43,7 +43,7 @@ def _may_be_of(facts: FieldFacts, home: Home, node: ast.expr) -> bool:
 
 
 def _change(home: Home, node: ast.expr) -> str | None:
-    """What the code around an expression may do to the list that it stands for; None if it only reads it."""
+    """The code around an expression for the list that may change the list; None if it only reads it."""
     if _is_chosen(home, node):
         return "`tree_at`"
     above = parent_of(home.module, node)

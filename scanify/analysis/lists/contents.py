@@ -1,12 +1,12 @@
-"""What a list of layers is shown to hold."""
+"""The contents of a list of layers, as far as they are shown."""
 
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from scanify.analysis.lists.home import Home, Repeat
 from scanify.analysis.lists.layer_list import Made
 from scanify.analysis.lists.statements import Put
-from scanify.analysis.lists.varies import Home, Repeat
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.obligation import Obligation
 
@@ -27,7 +27,7 @@ PLAIN = How()
 
 @dataclass(eq=False)
 class Contents:
-    """What a list is shown to hold. `data` says that an element is shown to be no module and no function.
+    """The shown contents of a list. `data` is an element that is shown to be no module and no function, as text.
 
     `parameters` are the names of parameters of a function whose values are elements, or the list. The other fields
     are those of `LayerList`.
@@ -42,7 +42,6 @@ class Contents:
     several: bool = False
     of_dict: bool = False
     sequential: bool = False
-    view: bool = False
     may_be_empty: bool = False
 
 
@@ -74,5 +73,5 @@ def exclusive(home: Home, puts: Sequence[Put]) -> bool:
 
 
 def within(node: ast.AST, loops: Sequence[Repeat]) -> bool:
-    """True if a statement stands in the innermost of some loops, or if there is none."""
-    return not loops or any(node is each for each in ast.walk(loops[-1]))  # type: ignore[arg-type]
+    """True if a statement is inside the innermost of some loops, or if there are no loops."""
+    return not loops or any(node is each for each in ast.walk(loops[-1]))

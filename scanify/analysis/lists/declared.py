@@ -1,4 +1,4 @@
-"""What annotations say of objects and of the elements of lists."""
+"""Classes of objects and of elements of lists, by annotations."""
 
 import ast
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _NO_DATA = frozenset("builtins.object builtins.type builtins.callable".split())
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """What an annotation says: of a list the class of its elements, else that of the object itself.
+    """The class in an annotation: of the elements if it is a list, else of the object itself.
 
     `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `several`: the
     elements are lists themselves. `optional`: None is allowed.
@@ -35,7 +35,7 @@ class Declared:
 
 
 def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None) -> Declared:
-    """Read an annotation that stands in a file."""
+    """Read an annotation of a file."""
     annotation = unquoted(annotation) if annotation is not None else None
     if annotation is None:
         return Declared()
@@ -95,7 +95,7 @@ def _union(project: ProjectFacts, module: Module, parts: list[ast.expr]) -> Decl
 
 
 def _elements(project: ProjectFacts, module: Module, parts: list[ast.expr], *, of_dict: bool) -> Declared:
-    """The one class of what stands in the brackets of a list type; none if there are several."""
+    """The class in the brackets of a list type; none if there are several."""
     parts = [each for each in parts if not (isinstance(each, ast.Constant) and each.value is Ellipsis)]
     found = [declared(project, module, each) for each in parts]
     if not found:

@@ -1,4 +1,4 @@
-"""The field that holds a list: where its class fills it, what is declared, and whether it keeps what is assigned."""
+"""The field that holds a list: the methods that fill it, its annotation, and how it converts assigned values."""
 
 import ast
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
+from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import not_shown
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Grown, Put, statements_about
-from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, Function, parameters, scope_of
+from scanify.analysis.lower.scope import FUNCTIONS, Function, parameters
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
@@ -44,7 +44,7 @@ class Filling:
 
 @dataclass(eq=False)
 class FieldFacts:
-    """A field of a class: what it is shown to hold, the methods that fill it, and what is declared."""
+    """A field of a class: its contents, the methods that fill it, and its annotation."""
 
     project: ProjectFacts
     owner: Definition
@@ -71,15 +71,6 @@ def field_facts(project: ProjectFacts, owner: Definition, attribute: str, nested
     return facts
 
 
-def contents_of_field(home: Home, node: ast.Attribute) -> Contents | None:
-    """Return what a field of the object of a method holds: `self.layers`; None for any other attribute."""
-    scope = scope_of(home.module, node)
-    if scope.owner is None or not isinstance(node.value, ast.Name) or node.value.id != scope.self_name:
-        return None
-    facts = field_facts(home.project, Definition(home.module, scope.owner.name, scope.owner), node.attr)
-    return facts.contents
-
-
 def _fillings(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[Filling]:
     for method in project.classes.methods(cls).values() if cls.module.writes(attribute) else ():
         names = parameters(method)
@@ -93,7 +84,7 @@ def _fillings(project: ProjectFacts, cls: Definition, attribute: str) -> Iterato
 
 
 def _note_others(project: ProjectFacts, facts: FieldFacts) -> None:
-    """Note what else may put layers into the field than one constructor."""
+    """Note all code but one constructor that may put layers into the field."""
     attribute, contents = facts.attribute, facts.contents
     for filling in facts.fillings:
         place = filling.home.module.place(filling.function)
@@ -118,7 +109,7 @@ def _note_others(project: ProjectFacts, facts: FieldFacts) -> None:
 
 
 def _intercepted(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[Obligation]:
-    """What a class does with a field beyond assignments: a property, its own `__setattr__`, a store by name."""
+    """Obligations for a class that does more than assign a field: a property, `__setattr__`, a store by name."""
     classes, module = project.classes, cls.module
     for name in (attribute, "__setattr__", "__getattribute__"):
         if name in classes.methods(cls):
@@ -158,12 +149,12 @@ def _may_be(attribute: str, node: ast.expr) -> bool:
 
 
 def related_to(project: ProjectFacts, owner: Definition) -> tuple[Definition, ...]:
-    """Return a class with those of the project that it inherits from, and those that inherit from it."""
+    """Return a class, its base classes and its subclasses in the project."""
     return tuple(dict.fromkeys((*project.classes.lineage(owner), *project.classes.heirs(owner))))
 
 
 def _note_parameters(project: ProjectFacts, facts: FieldFacts) -> None:
-    """Note what callers give: a parameter of a constructor, or a field of a class without one."""
+    """Note layers that callers give: a parameter of a constructor, or a field of a class without a constructor."""
     owner, contents = facts.owner, facts.contents
     for home, name in contents.parameters:
         function = home.function

@@ -1,21 +1,24 @@
-"""Whether a walk goes over modules, and what the source shows of the list."""
+"""Find the lists of layers among the lists that loops iterate over."""
 
 import ast
 from dataclasses import replace
 
+from scanify.analysis.flow.names import target_names
+from scanify.analysis.flow.statements import given_to
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.applied import applies, calls_element, carries_through
 from scanify.analysis.lists.changes import changes_of
 from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
-from scanify.analysis.lists.fields import FieldFacts, contents_of_field, field_facts
+from scanify.analysis.lists.fields import FieldFacts, field_facts
+from scanify.analysis.lists.home import COPIES, Home, branches
 from scanify.analysis.lists.layer_list import FEW, LayerList, identity, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.sites import Sites, field_sites, local_sites
-from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
+from scanify.analysis.lower.text import dotted, root
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import Called, CallStack
 from scanify.analysis.project_facts import ProjectFacts
@@ -29,15 +32,17 @@ def layers_of(project: ProjectFacts, loop: Loop) -> LayerList | None:
     Of several the first that is walked as a whole and shown, else the first that is shown, else the first.
     """
     found = [layers for walk in loop.walks if (layers := layer_list(project, loop, walk)) is not None]
-    found = [layers for layers in found if applies(loop, layers.walk) or loop.form is Form.SEQUENTIAL]
+
     known = [layers for layers in found if layers.classes]
     whole = [layers for layers in known if layers.walk.order is Order.WHOLE]
     return next(iter((*whole, *known, *found)), None)
 
 
 def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | None:
-    """Return what is shown of the list that a walk goes over; None if its elements are no modules, or if nothing is
-    shown and the loop does not call an element."""
+    """Return the list that one walk of a loop iterates over, with its layers as far as they are shown.
+
+    None if its elements are no modules, or if nothing is shown and the loop does not call an element.
+    """
     if walk.via in ("keys", "items") or (loop.form is not Form.SEQUENTIAL and not all(map(_has_name, walk.bases))):
         return None
     parts = [_of_base(project, loop, walk, base) for base in walk.bases]
@@ -58,15 +63,66 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
 
 
 def _is_called(project: ProjectFacts, loop: Loop, walk: Walk, layers: LayerList) -> bool:
-    """True if the body calls an element of which nothing is shown, where it may well be a module."""
+    """True if the body calls an element of unknown class as code calls modules."""
     if loop.form is Form.SEQUENTIAL:
         return True
     if not layers.open and not layers.parameter:
         return False  # a list that is made empty
     if layers.owner is not None:
-        return project.classes.is_module(layers.owner) and calls_element(loop, walk)
+        return project.classes.is_module(layers.owner) and _calls_element(loop, walk)
     known = any(each.partition(".")[0] in _FRAMEWORKS for each in loop.module.imports.values())
-    return known and carries_through(loop, walk)
+    return known and _carries_through(loop, walk)
+
+
+def _calls_element(loop: Loop, walk: Walk) -> bool:
+    """True if the body calls an element itself, a method of it, or a function made of one, with arguments."""
+    names = _element_names(loop, walk)
+    for call in _calls(loop):
+        if call.args or call.keywords:
+            func = call.func
+            called = [func, *func.args] if isinstance(func, ast.Call) else [func]
+            if any((dotted(each) or "").partition(".")[0] in names for each in called):
+                return True
+    return False
+
+
+def _carries_through(loop: Loop, walk: Walk) -> bool:
+    """True if the body gives an element itself the carry, and binds that: `x = layer(x)`."""
+    names = set(target_names(walk.target)) if walk.element is None else set()
+    bound = {each.id for each in nodes_in(*loop.body) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    for call in _calls(loop):
+        own = isinstance(call.func, ast.Name) and call.func.id in names
+        taken = walk.element is not None and ast.unparse(call.func) == ast.unparse(walk.element)
+        if (own or taken) and any(isinstance(each, ast.Name) and each.id in bound for each in call.args):
+            return True
+    return False
+
+
+def _calls(loop: Loop) -> list[ast.Call]:
+    return [each for each in nodes_in(*loop.body) if isinstance(each, ast.Call)]
+
+
+def _element_names(loop: Loop, walk: Walk) -> set[str]:
+    """Return the names of an element and of its parts in the body: `attn, mlp = layer.attn, layer.mlp`."""
+    names = {each.id for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
+    for each in nodes_in(*loop.body):
+        if isinstance(each, ast.For | ast.comprehension) and root(each.iter) in names:
+            names |= set(target_names(each.target))
+    for each in nodes_in(*loop.body):
+        if isinstance(each, ast.Assign):
+            pairs = [pair for target in each.targets for pair in given_to(target, each.value)]
+            names |= {name for target, value in pairs if _is_part(value, names) for name in target_names(target)}
+    return names
+
+
+def _is_part(value: ast.expr, names: set[str]) -> bool:
+    if isinstance(value, ast.IfExp):
+        return _is_part(value.body, names) or _is_part(value.orelse, names)
+    if isinstance(value, ast.Call):
+        return any(_is_part(each, names) for each in value.args)
+    while isinstance(value, ast.Attribute | ast.Subscript):
+        value = value.value
+    return isinstance(value, ast.Name) and value.id in names
 
 
 def _is_mixed(layers: LayerList) -> bool:
@@ -117,7 +173,7 @@ def _of_base(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> L
 
 
 def _is_defined(project: ProjectFacts, loop: Loop, base: ast.Name) -> bool:
-    """True if a name stands for something imported, a function or a class."""
+    """True if a name means an import, a function or a class."""
     meaning = home_of(project, loop.module, base).meaning(base)
     return isinstance(meaning, External) or isinstance(getattr(meaning, "node", None), ast.ClassDef | ast.FunctionDef)
 
@@ -190,7 +246,6 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
         several=contents.several or (said.several and not contents.made),
         functions=contents.functions,
         sequential=contents.sequential,
-        view=contents.view,
         may_be_empty=contents.may_be_empty,
         open=tuple(dict.fromkeys(open_)),
     )
@@ -207,7 +262,7 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nes
         if layers is None or not part:
             return replace(layers, name=loop.code(base)) if layers is not None else None
         return _with_sites(loop, replace(layers, name=loop.code(base), view=True, sites=(), annotations=()), 0, Sites())
-    reader = ContentsReader(project, nested, contents_of_field)
+    reader = ContentsReader(project, nested)
     reader.value(home, base)
     contents, said = reader.contents, Declared()
     for where, given in contents.parameters:
@@ -222,21 +277,34 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nes
         return None
     layers = replace(layers, parameter=bool(contents.parameters))
     if loop.form is Form.SEQUENTIAL and isinstance(loop.node, ast.Call):
-        given = loop.node.args[0] if loop.node.args else loop.node.keywords[0].value
-        return replace(layers, sites=(Called(loop.module.place(loop.node.func), loop.module.place(given)),))
+        argument = loop.node.args[0] if loop.node.args else loop.node.keywords[0].value
+        return replace(layers, sites=(Called(loop.module.place(loop.node.func), loop.module.place(argument)),))
     sites = Sites(in_call=CallStack(f"the list is the parameter `{name}`"))
     return _with_sites(loop, layers, nested, sites if layers.parameter else local_sites(home, loop, name))
 
 
 def _alias(home: Home, name: str) -> tuple[ast.Attribute, bool] | None:
-    """The field whose list a local name stands for, and whether for a part of it: `*rest, last = self.layers`."""
+    """The field whose list, or a part of it, a local name holds: `*rest, last = self.layers` is a part."""
     match home.values_of(name) if name else []:
         case [(_, ast.Attribute() as field)]:
             return field, False
-        case [(_, ast.Subscript(value=ast.Attribute() as field, slice=ast.Slice()))]:
-            return field, True
         case [(ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Attribute() as field), _)]:
             starred = any(isinstance(each, ast.Starred) and ast.unparse(each.value) == name for each in parts)
             return (field, True) if starred else None
+        case [(_, ast.expr() as value)]:
+            fields = [_field_in(home, each) for each in branches(value)]
+            same = fields[0] is not None and len({each and ast.unparse(each) for each in fields}) == 1
+            return (fields[0], True) if fields[0] is not None and same else None
         case _:
             return None
+
+
+def _field_in(home: Home, value: ast.expr) -> ast.Attribute | None:
+    """The field whose elements an expression gives, or some of them: `reversed(self.layers)`, `self.layers[1:]`."""
+    match value:
+        case ast.Subscript(value=inner, slice=ast.Slice()):
+            return _field_in(home, inner)
+        case ast.Call(args=[inner]) if home.builtin(value) in COPIES:
+            return _field_in(home, inner)
+        case _:
+            return value if isinstance(value, ast.Attribute) else None

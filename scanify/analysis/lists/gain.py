@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lists.alike import constructors, different_arguments
-from scanify.analysis.lists.calls import class_meant
+from scanify.analysis.lists.home import Home, class_meant
 from scanify.analysis.lists.layer_list import (
     FEW,
     Class,
@@ -19,7 +19,6 @@ from scanify.analysis.lists.layer_list import (
     not_shown,
 )
 from scanify.analysis.lists.objects import home_of
-from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters, parent_of
 from scanify.analysis.obligation import Obligation
@@ -100,7 +99,7 @@ def _number(made: Made) -> int | None:
 
 
 def _taking_turns(layers: LayerList) -> Iterator[Reason]:
-    """Layers of different classes that one loop appends in each of its turns."""
+    """Layers of different classes that one loop appends in each iteration."""
     repeated = [each for each in layers.made if each.loops and not each.conditional and each.cls is not None]
     for at, one in enumerate(repeated):
         for other in repeated[at + 1 :]:
@@ -131,7 +130,7 @@ def _doubt(project: ProjectFacts, made: Made) -> Obligation | None:
 
 
 def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at: int, depth: int = 0) -> bool:
-    """True if a class of the project keeps an argument as it is, and makes nothing of its size.
+    """True if a class of the project stores an argument, and makes nothing of its size.
 
     `self.rate = rate` gives each layer its own number, which an array can hold; `Linear(width, width)` its own shapes.
     """
@@ -150,9 +149,10 @@ def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at
 
 def _keeps(home: Home, node: ast.AST, depth: int) -> bool:
     """True if an expression goes into a field through arithmetic and constructors alone."""
-    above, keyword = parent_of(home.module, node), None
+    above = parent_of(home.module, node)
+    keyword = above.arg if isinstance(above, ast.keyword) else None
     if isinstance(above, ast.keyword):
-        above, keyword = parent_of(home.module, above), above.arg
+        above = parent_of(home.module, above)
     if isinstance(above, ast.BinOp | ast.UnaryOp) or home.builtin(above) in _ARITHMETIC:
         return above is not None and _keeps(home, above, depth)
     if isinstance(above, ast.Call):

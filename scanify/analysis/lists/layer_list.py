@@ -1,4 +1,4 @@
-"""What the source shows of the layers that a loop walks."""
+"""The layers that a loop iterates over, as far as the source shows them."""
 
 import ast
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import IntEnum
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.loop import Walk
+from scanify.analysis.lower.loop import Order, Walk
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.plan import After, Annotation, Called, CallStack, Wrap
 
@@ -35,7 +35,7 @@ class Varies(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """One argument of a constructor call; `name` is None for a positional one. `few`: it takes one of a few values."""
+    """One argument of a constructor call; `name` is None for a positional one. `few`: its values are few."""
 
     name: str | None
     value: ast.expr
@@ -66,7 +66,7 @@ class Made:
 
     @property
     def place(self) -> Place:
-        """Where the expression stands."""
+        """The place of the expression."""
         return self.module.place(self.node)
 
     @property
@@ -124,13 +124,19 @@ class LayerList:
         return tuple(shown.values())
 
     @property
+    def whole(self) -> bool:
+        """True if all of one list that the project fills is iterated over in its order."""
+        plain = not (self.of_dict or self.view or self.parameter)
+        return plain and self.walk.order in (Order.WHOLE, Order.NUMBERED) and len(self.walk.bases) == 1
+
+    @property
     def exact(self) -> bool:
         """True if every layer is shown to be of exactly one class."""
         return bool(self.made) and len(self.classes) == 1 and all(each.cls for each in self.made) and not self.open
 
 
 def identity(cls: Class | None) -> object:
-    """Return what tells one class from another: definitions are made anew each time that a name is resolved."""
+    """Return the identity of a class: resolving a name gives another `Definition` each time."""
     return cls.node if isinstance(cls, Definition) else getattr(cls, "qualname", None)
 
 

@@ -1,4 +1,4 @@
-"""Which class an object is of, by the shapes that show it: `self`, an annotation, one constructor call."""
+"""The class of an object, by `self`, an annotation, or one constructor call."""
 
 import ast
 from collections.abc import Iterator
@@ -7,14 +7,14 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.fields import field_facts, related_to
+from scanify.analysis.lists.home import Home, columns
 from scanify.analysis.lists.layer_list import Class
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Put, statements_about
-from scanify.analysis.lists.varies import Home, columns
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, scope_of
 from scanify.analysis.project_facts import ProjectFacts
 
-_DEEPEST = 6  # attributes of attributes that are followed; what is deeper has no class that is shown
+_DEEPEST = 6  # attributes of attributes that are followed; a deeper one has no class that is shown
 
 
 def home_of(project: ProjectFacts, module: Module, node: ast.AST) -> Home:
@@ -56,7 +56,7 @@ def element_class(project: ProjectFacts, owner: Definition, attribute: str) -> C
 
 
 def _of_field(project: ProjectFacts, owner: Definition, attribute: str) -> Class | None:
-    """The class of a field: that of the one call that fills it in a constructor, else the one that is declared."""
+    """The class of a field: the class that the only assignment calls, else the declared class."""
     values = [pair for cls in related_to(project, owner) for pair in _assigned(project, cls, attribute)]
     if len(values) == 1 and isinstance(values[0][1], ast.Call):
         made = class_of(project, values[0][0], values[0][1])

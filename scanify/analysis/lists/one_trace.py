@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.alike import Understood, composition, constructors
+from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import Class, LayerList, Made, Varies
 from scanify.analysis.lists.objects import home_of
-from scanify.analysis.lists.varies import Home, Variation, split_count
+from scanify.analysis.lists.varies import Variation, split_count
 from scanify.analysis.lower.nodes import mentions, nodes_in
 from scanify.analysis.lower.scope import parameters, parent_of
 from scanify.analysis.lower.text import dotted, pure
@@ -27,7 +28,7 @@ _OPERATORS = (
 
 @dataclass(frozen=True)
 class _Keys:
-    """Where the layers' keys come from: all of them as text, how many there are, and the one of a layer."""
+    """The keys of the layers: all of them as text, their number as text, and the key of one layer."""
 
     text: str
     count: str
@@ -59,7 +60,7 @@ def in_one_trace(project: ProjectFacts, made: Made, around: ast.ListComp, unders
     if not all(_is_plain(made.arguments[at].value) and made.arguments[at].varies is Varies.SAME for at in others):
         return None
     if any(_may_act(project, made.arguments[at].value) for at in others):
-        return None  # what is evaluated once may do something each time
+        return None  # it would run once, and not for each layer
     unclear = [at for at in others if not _is_number(home, made.arguments[at].value)]
     names = _parameter_names(project, made.cls, [(made.arguments[at].name, at) for at in (*own, *unclear)])
     if names is None or not _only_computes(project, made.cls, understood):
@@ -91,7 +92,7 @@ def _may_act(project: ProjectFacts, value: ast.expr) -> bool:
 
 
 def _is_number(home: Home, value: ast.expr) -> bool:
-    """True if an argument is a number or a text, by what it is or by what is declared of a parameter."""
+    """True if an argument is a literal number or text, or a parameter that is declared as one."""
     if isinstance(value, ast.BinOp):
         return _is_number(home, value.left) and _is_number(home, value.right)
     if isinstance(value, ast.Name) and home.function is not None and not home.values_of(value.id):
@@ -143,7 +144,7 @@ def _keys(home: Home, made: ast.ListComp) -> _Keys | None:
 
 
 def _split_once(home: Home, node: ast.Name) -> tuple[str, bool] | None:
-    """Into how many keys the one key is split whose parts a local name stands for, and whether it is a list of them:
+    """The number of keys that a key is split into for a local name, as text, and whether the name is a list of them:
     `first, *keys = split(key, n + 1)`."""
     values = home.values_of(node.id) if home.is_local(node) else []
     match values:
@@ -197,7 +198,7 @@ def _is_static(default: ast.expr | None) -> bool:
 
 
 def _holds_no_array(home: Home, value: ast.expr) -> bool:
-    """True if an expression is shown to be no array that a constructor computes: numbers, and what they make."""
+    """True if a constructor computes an expression from its parameters by arithmetic and functions of Python alone."""
     calls = [each for each in nodes_in(value) if isinstance(each, ast.Call)]
     if any(home.builtin(each) is None for each in calls) or Variation(home, ()).of(value) is not Varies.SAME:
         return False

@@ -1,18 +1,18 @@
-"""What an expression puts into a list of layers, by the shapes that people write; anything else is an obligation."""
+"""Read the elements that expressions put into a list, by the shapes that people write; others are obligations."""
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import value_given
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.calls import COMPUTING, TRANSFORMS, called_class
 from scanify.analysis.lists.contents import PLAIN, Contents, How, exclusive, is_empty, is_placeholder, within
+from scanify.analysis.lists.home import COMPUTING, TRANSFORMS, Home, called_class
 from scanify.analysis.lists.layer_list import CALLED, Argument, Class, Made, Varies, class_name, not_shown
 from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
-from scanify.analysis.lists.varies import Home, Variation, plain_count
+from scanify.analysis.lists.varies import Variation, plain_count
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.project_facts import ProjectFacts
@@ -23,19 +23,12 @@ _DATA = ("range", "str", "int", "float", "len", "set", "frozenset", "bytes", "su
 _NNX_LISTS = ("flax.nnx.List",)
 
 
-OfField = Callable[[Home, ast.Attribute], Contents | None]
-
-
 class ContentsReader:
     """Reads what lists hold; `contents` has the result of all that was read."""
 
-    def __init__(self, project: ProjectFacts, nested: int = 0, of_field: OfField | None = None) -> None:
-        """`nested`: read the lists that stand so deep in the list, as `blocks` of `for blocks in self.stages`.
-
-        `of_field` says what a field holds whose list has a local name, None if fields are not followed.
-        """
+    def __init__(self, project: ProjectFacts, nested: int = 0) -> None:
+        """`nested`: read the lists that stand so deep in the list, as `blocks` of `for blocks in self.stages`."""
         self.project = project
-        self._of_field = of_field
         self.contents = Contents()
         self._nested = nested
         self._followed: set[tuple[object, str]] = set()
@@ -78,19 +71,8 @@ class ContentsReader:
                 self._call(home, node, how)
             case ast.Name(id=name):
                 self._name(home, node, name, how)
-            case ast.Attribute() if self._of_field is not None and (held := self._of_field(home, node)) is not None:
-                self._add(held)
             case _:
                 self._unknown(home, node)
-
-    def _add(self, held: Contents) -> None:
-        """Add what a field holds: `layers = reversed(self.layers) if backwards else self.layers`."""
-        own = self.contents
-        own.made += [each for each in held.made if all(each.node is not other.node for other in own.made)]
-        own.open += [each for each in held.open if each not in own.open]
-        own.view, own.data = True, own.data or held.data
-        for name in ("optional", "functions", "several", "of_dict", "sequential", "may_be_empty"):
-            setattr(own, name, getattr(own, name) or getattr(held, name))
 
     def _comprehension(self, home: Home, element: ast.expr, loops: Sequence[ast.comprehension], how: How) -> None:
         conditional = how.conditional or any(each.ifs for each in loops)
@@ -117,9 +99,6 @@ class ContentsReader:
                 self.contents.of_dict |= name == "dict"
             else:
                 self._unknown(home, node)
-        elif name == "reversed" and len(given) == 1:
-            self.contents.view = True
-            self.value(home, given[0], how)
         elif library in _SEQUENTIALS:
             self.contents.sequential = True
             if library.startswith("flax."):
@@ -374,8 +353,8 @@ def _arguments(home: Home, given: Sequence[tuple[str | None, ast.expr]], how: Ho
 
 
 def _helper(home: Home, node: ast.Call) -> tuple[Home, ast.expr] | None:
-    """The function of a file that a call calls and what it returns, if nothing decorates it and its one `return` is its
-    last statement."""
+    """The function of the project that a call calls and the value that it returns, if it is not decorated and its only
+    `return` is its last statement."""
     meaning = home.meaning(node.func)
     function = meaning.node if isinstance(meaning, Definition) else None
     if not isinstance(meaning, Definition) or not isinstance(function, ast.FunctionDef) or function.decorator_list:

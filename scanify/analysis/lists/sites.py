@@ -1,4 +1,4 @@
-"""Where a list of layers could be stacked: where it is built, or why it stays a list and is stacked in the call."""
+"""The places where a list of layers could be stacked, or the reason why it stays a list that each call stacks."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -9,9 +9,9 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lists.contents import exclusive, is_placeholder
 from scanify.analysis.lists.declared import LIST_TYPES
 from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise, related_to
+from scanify.analysis.lists.home import Home, branches
 from scanify.analysis.lists.layer_list import Reason
 from scanify.analysis.lists.statements import Copied, Grown, Other, Put, statements_about
-from scanify.analysis.lists.varies import Home
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted, unquoted
@@ -93,7 +93,8 @@ def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | 
     copies = [each for each in about if isinstance(each, Copied)]
     if copies:
         last = copies[-1]
-        whole = all(_is_behind(last.statement, each.statement) for each in (*puts, *grown, *copies[:-1]))
+        before = [*(each.statement for each in puts), *(each.statement for each in grown)]
+        whole = all(_is_behind(last.statement, each) for each in before)
         if last.conditional or not whole:
             return CallStack("the list is copied while it is filled", module.place(last.statement))
         return [Wrap(module.place(last.value))]
@@ -118,15 +119,11 @@ def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | 
 
 def _sides(value: ast.expr) -> Iterator[ast.expr]:
     """The expressions that give a list; of `[...] if n else None` the first side alone."""
-    if isinstance(value, ast.IfExp) and any(_is_none(each) for each in _leaves(value)):
+    if isinstance(value, ast.IfExp) and any(_is_none(each) for each in branches(value)):
         yield from _sides(value.body)
         yield from _sides(value.orelse)
     elif not _is_none(value):
         yield value
-
-
-def _leaves(value: ast.expr) -> list[ast.expr]:
-    return [*_leaves(value.body), *_leaves(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
 def _is_none(value: ast.expr) -> bool:

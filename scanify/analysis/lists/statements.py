@@ -1,4 +1,4 @@
-"""The statements of a function that fill one list, and the uses that leave open what it holds."""
+"""The statements of a function that fill one list, and the uses that may change it in other ways."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import given_to
-from scanify.analysis.lists.varies import Home, Repeat
+from scanify.analysis.lists.home import Home, Repeat
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.text import dotted
 
@@ -57,7 +57,7 @@ class Copied:
 
 @dataclass(frozen=True, eq=False)
 class Other:
-    """A use after which the list may hold something else."""
+    """A use that may change the list in another way."""
 
     text: str
     node: ast.AST
@@ -214,6 +214,6 @@ def reads_alone(home: Home, call: ast.Call) -> bool:
 
 
 def _may_end_early(loops: Sequence[Repeat]) -> bool:
-    """True if a loop may skip some of its turns."""
+    """True if a loop may skip or end iterations."""
     bodies = [each for loop in loops if isinstance(loop, ast.For | ast.While) for each in loop.body]
     return any(isinstance(each, ast.Break | ast.Continue | ast.Return) for each in nodes_in(*bodies))

@@ -1,25 +1,20 @@
 """How an argument of a constructor differs from layer to layer, by the loops that make the layers."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from scanify.analysis.flow.names import target_names
-from scanify.analysis.flow.statements import assignments, given_to
-from scanify.analysis.index.meaning import Definition, External, Meaning
-from scanify.analysis.index.module import Module
+from scanify.analysis.flow.statements import assignments
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.lists.home import COPIES, Home, Repeat, assigned, columns
 from scanify.analysis.lists.layer_list import Varies
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, parameters, scope_of
-from scanify.analysis.lower.text import dotted
-from scanify.analysis.project_facts import ProjectFacts
-
-Repeat = ast.For | ast.comprehension | ast.While
+from scanify.analysis.lower.scope import FUNCTIONS
 
 _KEYS = frozenset(f"jax.random.{name}" for name in ("split", "fold_in", "key", "PRNGKey", "clone", "wrap_key_data"))
 _SPLIT = "jax.random.split"
-_COPIES = ("list", "tuple", "iter", "reversed")
 _PLAIN = frozenset("len min max int float abs sum round bool str tuple list divmod pow range".split())
 _ARRAYS = ("jax.numpy.", "jax.random.", "jax.nn.", "jax.lax.", "math.")
 _PARTS = (
@@ -29,84 +24,8 @@ _PARTS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Home:
-    """Where an expression stands: the file, and the function around it; None for the top level of the file."""
-
-    project: ProjectFacts
-    module: Module
-    function: ast.FunctionDef | ast.AsyncFunctionDef | None
-
-    def builtin(self, node: ast.AST | None) -> str | None:
-        """Return the name of Python's own function that a call calls, None for any other expression."""
-        return scope_of(self.module, node).builtin(node) if isinstance(node, ast.Call) else None
-
-    def meaning(self, node: ast.expr) -> Meaning | None:
-        """Return what a dotted name stands for, None for a local name and for what the index cannot show."""
-        name = dotted(node)
-        if name is None:
-            return None
-        binding = scope_of(self.module, node).binding(name.partition(".")[0])
-        if binding is not None and binding.parent is not None:
-            return None
-        return self.project.index.resolve(self.module, name)
-
-    def library(self, node: ast.AST | None) -> str:
-        """Return the qualified name of the library function that a call calls, or an empty text."""
-        meaning = self.meaning(node.func) if isinstance(node, ast.Call) else None
-        return meaning.qualname if isinstance(meaning, External) else ""
-
-    def values_of(self, name: str) -> list[tuple[ast.AST, ast.expr | None]]:
-        """Return the statements of the function that bind a name, with the value if one expression is assigned."""
-        return [
-            (each, _assigned(each, name)) for each in assignments(self.function.body if self.function else (), name)
-        ]
-
-    def is_parameter(self, name: str) -> bool:
-        """True if the function has a parameter of that name."""
-        return any(each.arg == name for each in parameters(self.function)) if self.function is not None else False
-
-    def is_local(self, node: ast.Name) -> bool:
-        """True if the function itself binds the name that stands there."""
-        binding = scope_of(self.module, node).binding(node.id)
-        return self.function is not None and binding is not None and binding.node is self.function
-
-
-def _assigned(statement: ast.AST, name: str) -> ast.expr | None:
-    match statement:
-        case ast.Assign(targets=[target], value=value):
-            pairs = given_to(target, value)
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            pairs = [(target, value)]
-        case _:
-            return None
-    return next((given for each, given in pairs if isinstance(each, ast.Name) and each.id == name), None)
-
-
-def columns(home: Home, target: ast.expr, walked: ast.expr) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """Each target of a loop's head with what it walks; None for one that is bound to numbers."""
-    name = home.builtin(walked)
-    if isinstance(walked, ast.Call) and not any(isinstance(each, ast.Starred) for each in walked.args):
-        parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
-        if name == "zip" and len(parts) == len(walked.args) and parts:
-            for part, source in zip(parts, walked.args, strict=True):
-                yield from columns(home, part, source)
-            return
-        if name == "enumerate" and len(parts) == 2 and walked.args:
-            yield parts[0], None
-            yield from columns(home, parts[1], walked.args[0])
-            return
-        if name == "range":
-            yield target, None
-            return
-        if name in _COPIES and len(walked.args) == 1:
-            yield from columns(home, target, walked.args[0])
-            return
-    yield target, walked
-
-
-@dataclass(frozen=True, eq=False)
 class Variation:
-    """How expressions at one place vary, with the loops that are entered anew for each layer, the outermost first."""
+    """How expressions at one place vary over the iterations of the loops around it, the outermost first."""
 
     home: Home
     loops: Sequence[Repeat]
@@ -186,7 +105,7 @@ class Variation:
         """A name that the body of a loop assigns: before it is read, or else for the next layer."""
         worst = Varies.SAME
         for statement in bound:
-            value = _assigned(statement, node.id)
+            value = assigned(statement, node.id)
             if value is None and isinstance(statement, ast.Assign):  # `key, inner = split(key)`
                 made_of = statement.value
                 value = made_of if self.are_keys(made_of, seen) or self.of(made_of, seen) is Varies.KEY else None
@@ -220,7 +139,7 @@ class Variation:
                 return all(few(each) for each in (*node.args, *(part.value for part in node.keywords)))
             case ast.Name(id=name) if name not in seen:
                 bodies = [each for loop in self.loops if not isinstance(loop, ast.comprehension) for each in loop.body]
-                values = [_assigned(each, name) for each in assignments(bodies, name)]
+                values = [assigned(each, name) for each in assignments(bodies, name)]
                 grows = any(isinstance(each, ast.List | ast.Dict) for each in values)
                 return (
                     bool(values)
@@ -244,7 +163,7 @@ class Variation:
             case ast.Call():
                 if self.home.library(node) == _SPLIT:
                     return True
-                copied = self.home.builtin(node) in _COPIES and len(node.args) == 1
+                copied = self.home.builtin(node) in COPIES and len(node.args) == 1
                 shaped = isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
                 inner = node.args[0] if copied else node.func.value if shaped else None  # type: ignore[attr-defined]
                 return inner is not None and self.are_keys(inner, seen)
@@ -305,11 +224,9 @@ class Variation:
 
 
 def plain_count(home: Home, loops: Sequence[Repeat]) -> str | None:
-    """Return the number of turns of one loop as text: `n`, `12`, `len(keys)`; None if it is not written plainly."""
-    if len(loops) != 1 or isinstance(loops[0], ast.While) or getattr(loops[0], "ifs", ()):
-        return None
-    (loop,) = loops
-    if home.builtin(loop.iter) == "zip":
+    """Return the number of iterations of one loop as text: `n`, `12`, `len(keys)`; None if it is not written plainly."""
+    loop = loops[0] if len(loops) == 1 else None
+    if not isinstance(loop, ast.For | ast.comprehension) or home.builtin(loop.iter) == "zip":
         return None
     for _, source in columns(home, loop.target, loop.iter):
         if source is not None:

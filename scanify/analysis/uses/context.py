@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.varies import Home, columns
+from scanify.analysis.lists.home import Home, columns
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import called
