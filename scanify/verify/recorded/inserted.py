@@ -25,6 +25,7 @@ from scanify.verify.versions.loaded import REWRITTEN, Version
 _NAME = "__scanify_reached__"
 _Lines = Mapping[Function, tuple[Set[int], Set[int]]]
 _Hook = Callable[[FrameType, bool], None]
+_PENDING: list[Any] = []  # calls that the interpreter makes later, perhaps when their run has ended: none is freed
 
 
 @contextmanager
@@ -42,8 +43,11 @@ def calls_inserted(version: Version, functions: Set[Function], lines: _Lines, ho
         setattr(builtins, _NAME, lambda iterates: None)  # the functions stay, and are compared later
 
 
-def _inserted(source: bytes, name: str, functions: Set[Function], lines: _Lines) -> ast.Module:
-    tree, file = ast.parse(source, name), os.path.realpath(name.removesuffix(REWRITTEN))
+def _inserted(source: bytes, name: str, functions: Set[Function], lines: _Lines) -> ast.Module | bytes:
+    file = os.path.realpath(name.removesuffix(REWRITTEN))
+    if all(each.file != file for each in functions):
+        return source
+    tree = ast.parse(source, name)
 
     def visit(node: ast.AST, scope: str) -> None:
         for child in ast.iter_child_nodes(node):
@@ -116,13 +120,16 @@ def lines_followed(visit: Callable[[FrameType], None]) -> Iterator[Callable[[], 
         set_trace()
 
     def follow_main(_: object) -> int:
-        follow()
+        if _PENDING[-1] is in_main:
+            follow()
         return 0
 
     in_main = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(follow_main)
+    _PENDING.append(in_main)
     profile = sys.getprofile()
     with traced(sys.gettrace()):
         try:
             yield follow
         finally:
             sys.setprofile(profile)
+            _PENDING.append(None)

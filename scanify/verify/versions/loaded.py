@@ -43,8 +43,8 @@ class Version:
     importers: dict[str, str] = field(default_factory=dict)
     # The directory that it is loaded and built in; None: that of the process.
     folder: str | None = None
-    # Makes the tree that is compiled of the bytes of a file and its `co_filename`; None: they are compiled as they are.
-    parse: Callable[[bytes, str], ast.Module] | None = None
+    # Makes what is compiled of the bytes of a file and its `co_filename`; None: they are compiled as they are.
+    parse: Callable[[bytes, str], ast.Module | bytes] | None = None
 
     @classmethod
     def of(cls, name: str, texts: Mapping[Path, bytes | None], search: Sequence[Path], suffix: str = "") -> "Version":
