@@ -327,15 +327,6 @@ def test_a_loop_that_walks_the_list_by_another_name_has_the_obligations_of_the_o
     assert len(plans) == 3 and len({plan.elsewhere for plan in plans}) == 1 and not any(plan.safe for plan in plans)
 
 
-def test_code_that_reads_programs_is_not_helped_by_a_list(tmp_path: Path) -> None:
-    written(
-        tmp_path, MODEL, "import jax\n\n\ndef flops(f, x):\n    return jax.jit(f).lower(x).compile().cost_analysis()\n"
-    )
-    outcome = for_cases(tmp_path)
-    assert not outcome.applied and len(outcome.beyond_cases) == 1
-    assert len(for_cases(tmp_path, accepted=frozenset(["elsewhere"])).applied) == 1
-
-
 def test_code_that_may_put_layers_into_the_list_is_other_code(tmp_path: Path) -> None:
     grown = "def grown(model, block):\n    model.layers.append(block)\n    return model\n"
     written(tmp_path, MODEL, grown)
@@ -504,3 +495,18 @@ def test_a_scan_becomes_a_loop_whatever_the_scan_costs(
     assert "collect_via" in (tmp_path / "model.py").read_text()
     assert run(["unroll", "."]) == Exit.OK
     assert (tmp_path / "model.py").read_text() == text
+
+
+def test_loops_of_a_project_that_reads_programs_are_compared_and_written_if_their_cost_is_accepted(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counter = "import jax\n\n\ndef flops(f, x):\n    return jax.jit(f).lower(x).compile().cost_analysis()['flops']\n"
+    written(tmp_path, MODEL, counter)
+    assert run(["verify", "model.py", "--case", "cases.py:forward", "--format", "json"]) == Exit.OK
+    assert json.loads(capsys.readouterr().out)["not_shown"].endswith(
+        "reads the cost of a program (SCN320), in which a scan counts once"
+    )
+    assert run(["rewrite", ".", "--case", "cases.py:forward"]) == Exit.FINDINGS
+    assert (tmp_path / "model.py").read_text() == MODEL
+    assert run(["rewrite", ".", "--case", "cases.py:forward", "--accept", "cost"]) == Exit.OK
+    assert "self.layers.fold(x)" in (tmp_path / "model.py").read_text()

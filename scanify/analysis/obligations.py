@@ -24,7 +24,7 @@ ELSEWHERE = "elsewhere"
 """Obligations about code outside of the loop, of its layers and of what these call: no case runs that code."""
 
 COST = "cost"
-"""Obligations about the time that a scan takes: a proof that two versions are equal says nothing of it."""
+"""Obligations about the time that a scan takes, or that a program is said to take: no proof of equality shows it."""
 
 ACCEPTABLE = (ELSEWHERE, COST)
 

@@ -26,7 +26,7 @@ def test_what_reads_programs_is_named(tmp_path: Path, text: str, line: int, read
     found = plan(tmp_path, "flops.py", text, stack=stack)
     (said,) = found.obligations
     assert said.startswith(f"{tmp_path / 'flops.py'}:{line} reads {reads} of a program (SCN320)")
-    assert found.elsewhere == (said,) and not found.safe
+    assert (found.elsewhere, found.cost) == ((), (said,)) and not found.safe
     assert stack is None or isinstance(found.stack, CallStack)
 
 

@@ -65,12 +65,13 @@ def _obliged(one: Plan, sharing: Iterable[Plan], programs: tuple[str, ...]) -> P
     """A plan with the readers and other obligations about other code of all plans that are `sharing` its list."""
     sharing = list(sharing)
     readers = tuple(dict.fromkeys(reader for each in sharing for reader in each.readers))
-    said = [text for each in sharing for text in each.elsewhere] + [*programs, *_said(readers)]
+    said = [*(text for each in sharing for text in each.elsewhere), *_said(readers)]
     return replace(
         one,
         readers=readers,
-        obligations=tuple(dict.fromkeys((*one.obligations, *said))),
+        obligations=tuple(dict.fromkeys((*one.obligations, *programs, *said))),
         elsewhere=tuple(dict.fromkeys((*one.elsewhere, *said))),
+        cost=(*one.cost, *programs),
     )
 
 
