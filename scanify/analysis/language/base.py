@@ -1,0 +1,134 @@
+"""What the parts of the walker share: the project, the obligations found so far, and calls of one another."""
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.module import Module
+from scanify.analysis.language.types import Env, Function, Items, Type, Unknown, join
+from scanify.analysis.obligation import Kind, Obligation
+from scanify.analysis.project_facts import ProjectFacts
+
+_LONGEST = 60  # characters of an expression in a message
+
+
+class Base(ABC):
+    """The state of one walk.
+
+    `muted` is positive while code is walked that does not run in the loop: nothing it does is an obligation. `raising`
+    is positive in the arguments of an exception. `clock` counts containers that are made, `since` is its value when the
+    iteration began: containers made later may be changed.
+    """
+
+    def __init__(self, project: ProjectFacts) -> None:
+        self.project = project
+        self.index = project.index
+        self.classes = project.classes
+        self.found: dict[tuple[str, object], Obligation] = {}
+        self.muted = 0
+        self.raising = 0
+        self.clock = 0
+        self.since = 0
+        self.active: list[ast.AST] = []
+        self.grown: dict[int, Type] = {}  # what was added to containers, by their numbers
+
+    # -- obligations -----------------------------------------------------------------------------------------------
+
+    def note(self, module: Module, node: ast.AST, why: str) -> Unknown:
+        """Record that an operation is not understood, and return the type of its result."""
+        self.condition(module, node, f"`{code_of(module, node)}` is not understood: {why}")
+        return Unknown(why, noted=not self.muted)
+
+    def unknown(self, module: Module, node: ast.AST, value: Unknown) -> Unknown:
+        """An operation on a value of no type: an obligation, unless the value comes from one."""
+        return value if value.noted else self.note(module, node, value.why)
+
+    def condition(self, module: Module, node: ast.AST, text: str) -> None:
+        """Record a condition in words."""
+        if not self.muted:
+            place = module.place(node) if hasattr(node, "lineno") else None
+            self.found.setdefault((text, place), Obligation(Kind.BODY, text, place))
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Walk code that runs outside of the loop."""
+        self.muted += 1
+        try:
+            yield
+        finally:
+            self.muted -= 1
+
+    def tick(self) -> int:
+        """The number of a container that is made now."""
+        self.clock += 1
+        return self.clock
+
+    def is_fresh(self, number: int) -> bool:
+        """True if a container was made in this iteration."""
+        return number > self.since
+
+    def grow(self, holder: Items, value: Type | None) -> None:
+        """Record that a container, under whatever name, has another element."""
+        if value is not None:
+            self.grown[holder.fresh] = join([self.grown.get(holder.fresh), value])
+
+    def current(self, value: Type) -> Type:
+        """A container with the elements that were added to it under other names."""
+        if isinstance(value, Items) and value.fresh in self.grown:
+            elements = [value.element] if value.element is not None else []
+            return Items(value.kind, None, join([*elements, self.grown[value.fresh]]), value.fresh)
+        return value
+
+    # -- the parts -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def evaluate(self, node: ast.expr, env: Env) -> Type:
+        """The type of an expression."""
+
+    @abstractmethod
+    def run(self, body: Sequence[ast.stmt], env: Env, returned: list[Type]) -> bool:
+        """Walk statements; True if the end of the block may be reached."""
+
+    @abstractmethod
+    def call(self, env: Env, node: ast.expr, callee: Type, args: Sequence[Type], keywords: Mapping[str, Type]) -> Type:
+        """The type that a call returns."""
+
+    @abstractmethod
+    def call_function(self, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]) -> Type:
+        """The type that a function of the project returns."""
+
+    @abstractmethod
+    def attribute(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
+        """The type of an attribute."""
+
+    @abstractmethod
+    def construct(
+        self, env: Env, node: ast.expr, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
+    ) -> Type:
+        """The object that a call of a class of the project makes."""
+
+    @abstractmethod
+    def bind(self, target: ast.expr, value: Type, env: Env) -> None:
+        """Assign to a target."""
+
+    @abstractmethod
+    def element(self, module: Module, node: ast.expr, value: Type) -> Type:
+        """The type of an element when a value is iterated over."""
+
+    @abstractmethod
+    def truth(self, module: Module, node: ast.expr, value: Type) -> None:
+        """Ask whether a value is true."""
+
+    @abstractmethod
+    def annotated(self, module: Module, node: ast.expr | None, env: Env | None = None) -> Type | None:
+        """The type that an annotation declares; None if it declares none that is understood."""
+
+
+def code_of(module: Module, node: ast.AST) -> str:
+    """The text of an expression on one line, for a message."""
+    text = " ".join((module.code(node) if hasattr(node, "lineno") else ast.unparse(node)).split())
+    if isinstance(node, ast.Call) and len(text) > _LONGEST:
+        text = f"{code_of(module, node.func)}(...)"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

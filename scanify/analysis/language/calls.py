@@ -1,0 +1,265 @@
+"""Calls of functions and objects of the project: their bodies are walked with the types of the arguments."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.language.base import Base, code_of
+from scanify.analysis.language.expressions import why_of
+from scanify.analysis.language.types import (
+    Applied,
+    Array,
+    ClassOf,
+    Env,
+    Function,
+    Given,
+    Items,
+    LibraryFunction,
+    LibraryObject,
+    Nothing,
+    Object,
+    Static,
+    Type,
+    Unknown,
+    join,
+    keywords_of,
+    options,
+    without_none,
+)
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values import tables
+from scanify.analysis.values.classes import dotted
+
+_MOST = 20_000  # statements of functions that are walked for one loop; more are an obligation
+_KINDS = frozenset({"staticmethod", "classmethod", "property"})
+_SAME = frozenset("jaxtyping.jaxtyped beartype.beartype typeguard.typechecked".split()) | tables.DECORATORS
+_RULES = frozenset({"jax.custom_vjp", "jax.custom_jvp", "equinox.filter_custom_vjp", "equinox.filter_custom_jvp"})
+
+
+class Calls(Base):
+    """The part of the walker that calls what the project defines."""
+
+    walked: int
+    known: dict[object, Type]
+
+    def call(self, env: Env, node: ast.expr, callee: Type, args: Sequence[Type], keywords: Mapping[str, Type]) -> Type:
+        return join(self._call_one(env, node, each, args, keywords) for each in options(without_none(callee)))
+
+    def _call_one(
+        self, env: Env, node: ast.expr, callee: Type, args: Sequence[Type], keywords: Mapping[str, Type]
+    ) -> Type:
+        match callee:
+            case Function():
+                return self.call_function(callee, args, keywords, (env, node))
+            case LibraryFunction():
+                return self.call_library(env, node, callee, args, keywords)  # type: ignore[attr-defined, no-any-return]
+            case LibraryObject():
+                return self.call_library_object(env, node, callee, args, keywords)  # type: ignore[attr-defined, no-any-return]
+            case ClassOf(cls=Definition() as cls):
+                return self.construct(env, node, cls, args, keywords)
+            case ClassOf(cls=str(qualname)):
+                return self.construct_library(env, node, qualname, args, keywords)  # type: ignore[attr-defined, no-any-return]
+            case Object(cls=cls):
+                return self._call_object(env, node, callee, cls, args, keywords)
+            case Applied():
+                return self.call_applied(env, node, callee, args, keywords)  # type: ignore[attr-defined, no-any-return]
+            case Unknown():
+                return self.unknown(env.module, node, callee)
+            case _:
+                target = node.func if isinstance(node, ast.Call) else node
+                return self.note(env.module, node, why_of(target, callee))
+
+    def _call_object(
+        self,
+        env: Env,
+        node: ast.expr,
+        value: Object,
+        cls: Definition,
+        args: Sequence[Type],
+        keywords: Mapping[str, Type],
+    ) -> Type:
+        """Call an object by the `__call__` of every class that it may be of."""
+        found = []
+        for each in self.alternatives(value):  # type: ignore[attr-defined]
+            if not self.understood_class(env, node, each):  # type: ignore[attr-defined]
+                found.append(Unknown(f"the class `{each.name}` is not understood"))
+                continue
+            method = self.classes.method(each, "__call__")
+            this = value if each is cls else Object(each)
+            if method is not None:
+                if _is_abstract(method[1]):
+                    continue
+                target = self.attribute(env, node, this, "__call__")
+                found.append(self.call(env, node, target, args, keywords))
+                continue
+            library = self.classes.library_base(each, "__call__")
+            if library is not None:
+                found.append(self.call(env, node, LibraryObject(library), args, keywords))
+            elif each is cls and not self.classes.heirs(cls):
+                found.append(self.note(env.module, node, f"`{each.name}` has no `__call__` that is shown"))
+        if not found:
+            return self.note(env.module, node, f"no class with a `__call__` that is shown inherits from `{cls.name}`")
+        return join(found)
+
+    # -- functions -------------------------------------------------------------------------------------------------
+
+    def call_function(
+        self,
+        function: Function,
+        args: Sequence[Type],
+        keywords: Mapping[str, Type],
+        at: tuple[Env, ast.expr] | None = None,
+    ) -> Type:
+        node, module = function.node, function.module
+        if function.bound is not None:
+            args = [function.bound, *args]
+        key = (node, tuple(args), keywords_of(keywords), function.around, self.muted > 0)
+        making = self.is_made_now(function.bound)  # type: ignore[attr-defined]
+        if not making and key in self.known:
+            return self.known[key]
+        if node in self.active:
+            home, place = at or (Env(module), node)
+            return self.note(home.module, place, "it calls itself")  # type: ignore[arg-type]
+        self.walked += 1
+        env = Env(module, {}, function.around, function.owner, several=_several(node), this=function.bound)
+        if not self._bind_arguments(env, function, args, keywords):
+            home, place = at or (Env(module), node)
+            return self.note(home.module, place, "its arguments do not fit the parameters that are shown")  # type: ignore[arg-type]
+        if making and not isinstance(node, ast.Lambda):
+            first = [*node.args.posonlyargs, *node.args.args][:1]
+            env = replace(env, own=first[0].arg if first else "")
+        self.active.append(node)
+        found = self._result(function, env, at)
+        self.active.pop()
+        if not making:
+            self.known[key] = found
+        return found
+
+    def _result(self, function: Function, env: Env, at: tuple[Env, ast.expr] | None) -> Type:
+        node = function.node
+        if isinstance(node, ast.Lambda):
+            return self.evaluate(node.body, env)
+        home, place = at or (env, node)
+        if isinstance(node, ast.AsyncFunctionDef):
+            return self.note(home.module, place, "it waits")  # type: ignore[arg-type]
+        if any(isinstance(each, ast.Yield | ast.YieldFrom) for each in _own_nodes(node)):
+            return self.note(home.module, place, "it is a generator")  # type: ignore[arg-type]
+        returned: list[Type] = []
+        if self.run(node.body, env, returned):
+            returned.append(Nothing())
+        found = join(returned)
+        declared = self.annotated(function.module, node.returns, env)
+        return declared if isinstance(found, Unknown) and declared is not None and self.muted else found
+
+    def _bind_arguments(
+        self, env: Env, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]
+    ) -> bool:
+        given = function.node.args
+        plain = [*given.posonlyargs, *given.args]
+        names = env.names
+        rest = dict(keywords)
+        for each, value in zip(plain, args, strict=False):
+            names[each.arg] = value
+        if len(args) > len(plain):
+            if given.vararg is None:
+                return False
+        if given.vararg is not None:
+            names[given.vararg.arg] = Items("tuple", tuple(args[len(plain) :]), None, self.tick())
+        for each in (*given.args, *given.kwonlyargs):
+            if each.arg in rest:
+                if each.arg in names:
+                    return False
+                names[each.arg] = rest.pop(each.arg)
+        if rest and given.kwarg is None:
+            return False
+        if given.kwarg is not None:
+            names[given.kwarg.arg] = Items("dict", tuple(rest.values()), None, self.tick(), tuple(rest))
+        home = Env(function.module, {}, function.around)
+        defaults = [None] * (len(plain) - len(given.defaults)) + list(given.defaults)
+        for each, default in [*zip(plain, defaults, strict=True), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]:
+            if each.arg not in names and default is not None:
+                with self.silent():
+                    found = self.evaluate(default, home)
+                names[each.arg] = Items(found.kind, found.parts, found.each) if isinstance(found, Items) else found
+            if each.arg not in names:
+                return False
+            names[each.arg] = self._as_declared(function, each, names[each.arg])
+        return True
+
+    def _as_declared(self, function: Function, arg: ast.arg, value: Type) -> Type:
+        """The type of an argument; that of the annotation where the caller's value has none."""
+        if isinstance(value, Given) and arg.annotation is not None:
+            declared = self.annotated(function.module, arg.annotation)
+            return declared if declared is not None else value
+        return value
+
+    def decorated(self, function: Function, env: Env) -> Type:
+        """A function as its decorators leave it."""
+        found: Type = function
+        for each in reversed(getattr(function.node, "decorator_list", ())):
+            if dotted(each) in _KINDS:
+                continue
+            call = each if isinstance(each, ast.Call) else None
+            target = self.evaluate(call.func if call is not None else each, env)
+            qualname = target.qualname if isinstance(target, LibraryFunction) else ""
+            if qualname in _SAME:
+                continue
+            if qualname in _RULES:
+                found = self._with_rules(function, env, found)
+                continue
+            if qualname == "functools.partial" and call is not None and call.args:
+                inner = self.evaluate(call.args[0], env)
+                qualname = inner.qualname if isinstance(inner, LibraryFunction) else ""
+                if qualname in _RULES:
+                    found = self._with_rules(function, env, found)
+                    continue
+            if qualname in tables.CALLERS and qualname not in ("functools.lru_cache", "functools.cache", "functools.wraps"):
+                found = Applied(qualname, found)
+                continue
+            return self.note(function.module, each, "a decorator that is not listed")
+        return found
+
+    def _with_rules(self, function: Function, env: Env, found: Type) -> Type:
+        """A function with derivative rules of its own, which are walked where it is called."""
+        name = getattr(function.node, "name", "")
+        rules: list[Type] = []
+        for call in nodes_in(function.module.tree) if function.module.writes(f"{name}.def") else ():
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr.startswith("def"):
+                if dotted(call.func.value) == name:
+                    rules += [self.evaluate(each, Env(function.module)) for each in call.args]
+        for each in ast.walk(function.module.tree):
+            if isinstance(each, ast.FunctionDef):
+                for decorator in each.decorator_list:
+                    if (dotted(decorator) or "").startswith(f"{name}.def"):
+                        rules.append(Function(function.module, each))
+        return Applied("rules", found, tuple(rules))
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function without those of functions in it."""
+    waiting = list(ast.iter_child_nodes(node))
+    while waiting:
+        each = waiting.pop()
+        yield each
+        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(each)
+
+
+def _several(node: ast.AST) -> frozenset[str]:
+    """The names that a function binds more than once."""
+    seen: set[str] = set()
+    twice: set[str] = set()
+    for each in _own_nodes(node):
+        name = each.id if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) else getattr(each, "name", None)
+        if isinstance(name, str) and isinstance(each, ast.Name | ast.FunctionDef | ast.ClassDef):
+            (twice if name in seen else seen).add(name)
+    arguments = getattr(node, "args", None)
+    params = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)} if arguments is not None else set()
+    return frozenset(twice | (seen & params))
+
+
+def _is_abstract(function: ast.AST) -> bool:
+    decorators = getattr(function, "decorator_list", ())
+    return any((dotted(each) or "").endswith("abstractmethod") for each in decorators)
+

@@ -1,0 +1,286 @@
+"""What one loop does in each iteration: the obligations of its body, and of its carries.
+
+    understood(project, loop, shape) -> LoopObligations
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from scanify.analysis.flow.shape import LoopShape
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.language.library import LAYER
+from scanify.analysis.language.types import (
+    Array,
+    ClassOf,
+    Env,
+    Function,
+    Given,
+    Items,
+    LibraryObject,
+    Nothing,
+    Object,
+    Static,
+    Type,
+    Unknown,
+    join,
+    options,
+    without_none,
+)
+from scanify.analysis.language.walker import Walker
+from scanify.analysis.lower.loop import Loop, Walk
+from scanify.analysis.lower.scope import FUNCTIONS, Scope
+from scanify.analysis.obligation import Kind, Obligation
+from scanify.analysis.project_facts import ProjectFacts
+
+
+@dataclass(frozen=True)
+class LoopObligations:
+    """What must hold of a loop's body. `layers` is the type of the layers, None if the loop was not reached.
+
+    `starts` are the types that the carries begin with.
+    """
+
+    obligations: tuple[Obligation, ...]
+    layers: Type | None
+    starts: tuple[tuple[str, Type], ...] = ()
+
+
+def understood(project: ProjectFacts, loop: Loop, shape: LoopShape) -> LoopObligations:
+    """Walk the function around a loop, and then one iteration, of which every operation must be understood."""
+    walker = _LoopWalker(project, loop, shape)
+    walker.begin()
+    return LoopObligations(tuple(walker.found.values()), walker.layers, tuple(walker.starts.items()))
+
+
+class _LoopWalker(Walker):
+    """Walks up to a loop in silence, and one iteration with obligations."""
+
+    def __init__(self, project: ProjectFacts, loop: Loop, shape: LoopShape) -> None:
+        super().__init__(project)
+        self.loop = loop
+        self.shape = shape
+        self.target = loop.node
+        self.layers: Type | None = None
+        self.starts: dict[str, Type] = {}
+        self.inside = False
+
+    # -- up to the loop --------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        scopes = [scope for scope in self.loop.scope.chain() if isinstance(scope.node, (*FUNCTIONS, ast.Lambda))]
+        module = self.loop.module
+        with self.silent():
+            if not scopes:
+                self.run(module.tree.body, Env(module), [])
+            else:
+                self._enter(scopes[-1])
+        if self.layers is None:
+            text = "the way to the loop is not understood"
+            self.found[text, None] = Obligation(Kind.BODY, text, self.loop.place)
+
+    def _enter(self, scope: Scope) -> None:
+        """Walk a function with what its annotations declare of its parameters."""
+        node, module = scope.node, self.loop.module
+        assert isinstance(node, (*FUNCTIONS, ast.Lambda))
+        owner = self._owner(scope)
+        env = Env(module, {}, None, owner)
+        args = node.args
+        plain = [*args.posonlyargs, *args.args]
+        defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(args.defaults)), *args.defaults]
+        pairs = [*zip(plain, defaults, strict=True), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+        for arg, default in pairs:
+            env.names[arg.arg] = self._parameter(arg, default)
+        if args.vararg is not None:
+            env.names[args.vararg.arg] = Items("tuple", None, Given(args.vararg.arg))
+        if args.kwarg is not None:
+            env.names[args.kwarg.arg] = Items("dict", None, Given(args.kwarg.arg))
+        if owner is not None and plain:
+            this: Type = Object(owner)
+            kinds = {getattr(each, "id", "") for each in getattr(node, "decorator_list", ())}
+            if "classmethod" in kinds:
+                this = ClassOf(owner)
+            if "staticmethod" not in kinds:
+                env.names[plain[0].arg] = this
+                env = replace(env, this=this)
+        self.jax_arrays = frozenset(
+            arg.arg for arg, _ in pairs if isinstance(self.annotated(module, arg.annotation), Array)
+        )
+        self.active.append(node)
+        if isinstance(node, ast.Lambda):
+            self.evaluate(node.body, env)
+        else:
+            self.run(node.body, env, [])
+        self.active.pop()
+
+    def _owner(self, scope: Scope) -> Definition | None:
+        parent = scope.parent
+        if parent is None or not isinstance(parent.node, ast.ClassDef):
+            return None
+        meaning = self.index.resolve(self.loop.module, parent.node.name)
+        if isinstance(meaning, Definition) and meaning.node is parent.node:
+            return meaning
+        return Definition(self.loop.module, parent.node.name, parent.node)
+
+    def _parameter(self, arg: ast.arg, default: ast.expr | None) -> Type:
+        declared = self.declared_argument(self.loop.module, arg)
+        if isinstance(default, ast.Constant):
+            if default.value is None:
+                return join([declared, Nothing()])
+            return declared if not isinstance(declared, Given) else Static()
+        return declared
+
+    def evaluate(self, node: ast.expr, env: Env) -> Type:
+        if node is self.target and not self.inside:
+            self.at_target(env)
+        return super().evaluate(node, env)
+
+    def local_function(self, node: ast.FunctionDef, env: Env) -> Type:
+        if not self.inside and self.layers is None and any(each is self.target for each in ast.walk(node)):
+            self._enter_inner(node, env)
+        return super().local_function(node, env)
+
+    def _enter_inner(self, node: ast.FunctionDef, env: Env) -> None:
+        """Walk a function in a function that holds the loop."""
+        inner = replace(env, names={}, outer=env, own="")
+        args = node.args
+        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+            inner.names[arg.arg] = self.declared_argument(env.module, arg)
+        for each in (args.vararg, args.kwarg):
+            if each is not None:
+                inner.names[each.arg] = Given(each.arg)
+        self.run(node.body, inner, [])
+
+    # -- one iteration ---------------------------------------------------------------------------------------------
+
+    def at_target(self, env: Env) -> None:
+        if self.inside or self.layers is not None:
+            return
+        self.inside = True
+        muted, self.muted = self.muted, 0
+        self.since = self.clock
+        self.collected = frozenset(each.name for each in self.shape.collections) | (
+            {self.loop.appends_to} if self.loop.appends_to else frozenset()
+        )
+        body = env.copy()
+        self.starts = {name: env.lookup(name) or Nothing() for name in self.shape.carry}
+        carries = {name: self._carried(name, start) for name, start in self.starts.items()}
+        body.names.update(carries)
+        for walk in self.loop.walks:
+            self.bind(walk.target, self._walked(walk, env), body)
+        if self.loop.index is not None:
+            self.bind(self.loop.index.target, Static(), body)
+        if self.loop.start is not None:
+            with self.silent():
+                self.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
+        for _ in range(2):
+            again = body.copy()
+            self.run(self.loop.ahead_body, again, [])
+            self.run(self.loop.body, again, [])
+            if not self._changes(carries, again, body):
+                break
+        self._keeps(carries, again)
+        self.muted = muted
+        self.inside = False
+        if self.layers is None:
+            self.layers = Unknown("no layers")
+
+    def _walked(self, walk: Walk, env: Env) -> Type:
+        """The type of the element of a walk; of the layers of no known class one that may be called."""
+        is_layers = walk is self.shape.layer
+        with self.silent():
+            source = self.evaluate(walk.base, env)
+            if walk.element is not None:
+                found = self.evaluate(walk.element, env)
+                found = join([self.element(env.module, walk.base, source)]) if isinstance(found, Unknown) else found
+            elif walk.order.value == "values" and isinstance(source, Items):
+                found = source.element or Unknown("nothing shows its elements")
+            else:
+                found = self._elements(source, env, walk)
+        if not is_layers:
+            for option in options(found):
+                if isinstance(option, Unknown):
+                    self.note(env.module, walk.source, option.why)
+            return found
+        self.layers = found
+        known = without_none(found)
+        if any(not isinstance(each, Object | LibraryObject | Items | Function) for each in options(known)):
+            return LibraryObject(LAYER)
+        return known
+
+    def _elements(self, source: Type, env: Env, walk: Walk) -> Type:
+        if isinstance(without_none(source), Given):
+            return Array(certain=False)
+        if isinstance(source, LibraryObject) and source.qualname.endswith(".Sequential"):
+            inner = dict(source.arguments or ()).get(0)
+            return inner.element or Nothing() if isinstance(inner, Items) else Unknown("its layers are not shown")
+        return self.element(env.module, walk.base, source)
+
+    def _carried(self, name: str, start: Type) -> Type:
+        """The type of a carry: what a scan carries are arrays."""
+        found: list[Type] = []
+        for option in options(start):
+            match option:
+                case Array():
+                    found.append(Array(name, None, option.certain))
+                case Given():
+                    found.append(Array(name, None, False))
+                case Static():
+                    text = f"`{name}` keeps its dtype, though it starts as a Python number"
+                    self.condition(self.loop.module, self.loop.node, text)
+                    found.append(Array(name))
+                case Items(parts=tuple() as parts):
+                    made = tuple(self._carried(f"{name}[{at}]", part) for at, part in enumerate(parts))
+                    found.append(Items(option.kind, made, None, self.tick(), option.keys))
+                case Items():
+                    found.append(Items(option.kind, None, Array(f"{name}[...]"), self.tick()))
+                case Nothing():
+                    found.append(option)
+                case Unknown():
+                    found.append(Array(name, None, False))
+                case _:
+                    found.append(option)
+        return join(found)
+
+    def _changes(self, carries: dict[str, Type], after: Env, body: Env) -> bool:
+        """Join the carries with what an iteration made of them; True if their types have changed."""
+        changed = False
+        for name in carries:
+            value = after.names.get(name)
+            joined = join([carries[name], value])
+            if joined != body.names[name] and type(joined) is not type(body.names[name]):
+                body.names[name] = joined
+                changed = True
+        return changed
+
+    def _keeps(self, carries: dict[str, Type], after: Env) -> None:
+        """The conditions under which a carry keeps its shape and dtype."""
+        for name, before in carries.items():
+            for text in _doubts(name, before, after.names.get(name, Nothing())):
+                self.condition(self.loop.module, self.loop.node, text)
+
+
+def _doubts(name: str, before: Type, after: Type) -> Iterator[str]:
+    for option in options(after):
+        match option:
+            case Array():
+                shapes = {each.shape for each in options(before) if isinstance(each, Array)}
+                if option.shape not in shapes or not shapes:
+                    yield f"`{name}` keeps its shape, which its layers are not shown to keep"
+                if option.cast is not None:
+                    yield f"`{name}` keeps its dtype, though it is cast to `{option.cast}`"
+            case Items(parts=tuple() as parts) if isinstance(before, Items) and before.parts is not None:
+                if len(before.parts) != len(parts):
+                    yield f"`{name}` has as many parts after each layer as before"
+                else:
+                    for at, (one, other) in enumerate(zip(before.parts, parts, strict=True)):
+                        yield from _doubts(f"{name}[{at}]", one, other)
+            case Items():
+                if not isinstance(before, Items):
+                    yield f"`{name}` is a {option.kind} before the loop, as it is after each layer"
+            case Static():
+                yield f"`{name}` is an array after each layer"
+            case Unknown(why=why, noted=False):
+                yield f"`{name}` keeps its shape and dtype: {why}"
+            case _:
+                pass

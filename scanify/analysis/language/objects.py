@@ -1,0 +1,442 @@
+"""Objects: attributes of any value, fields and methods of classes of the project, and what their constructors make."""
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.module import Module
+from scanify.analysis.language.base import Base
+from scanify.analysis.language.expressions import why_of
+from scanify.analysis.language.shapes import turned
+from scanify.analysis.language.types import (
+    Array,
+    ClassOf,
+    Env,
+    Function,
+    Given,
+    Items,
+    LibraryFunction,
+    LibraryObject,
+    Nothing,
+    Object,
+    Package,
+    Static,
+    Type,
+    Unknown,
+    is_data,
+    is_static,
+    join,
+    keywords_of,
+    options,
+    without_none,
+)
+from scanify.analysis.values import tables
+from scanify.analysis.values.classes import dotted
+
+_ARRAY_FIELDS = frozenset("weight bias weight_ih weight_hh bias_n negative_slope".split())
+_STATIC_FIELDS = frozenset(
+    "use_bias in_features out_features num_heads query_size key_size value_size output_size qk_size vo_size p inference "
+    "shape eps use_weight channels groups hidden_size input_size depth width_size in_size out_size embedding_size "
+    "num_embeddings kernel_size stride padding dilation in_channels out_channels num_spatial_dims channelwise_affine".split()
+)
+_INTERCEPTING = frozenset({"__getattr__", "__getattribute__"})
+_CONSTRUCTORS = ("__init__", "__post_init__", "__check_init__")
+_PLAIN_DECORATORS = frozenset({"staticmethod", "classmethod", "property"})
+
+
+class Objects(Base):
+    """The part of the walker that knows attributes and classes."""
+
+    def attribute(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
+        known = without_none(value)
+        return join(self._attribute_of(env, node, option, name) for option in options(known))
+
+    def _attribute_of(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
+        module = env.module
+        holder = node.value if isinstance(node, ast.Attribute) else node
+        match value:
+            case Array() | Given():
+                return self._of_array(env, node, value, name)
+            case Static():
+                return LibraryFunction(f"static.{name}", value)
+            case Items():
+                return LibraryFunction(f"items.{name}", value)
+            case Package(qualname=qualname):
+                return self.meaning_absolute(module, f"{qualname}.{name}") or Unknown(f"`{qualname}.{name}` is not shown")
+            case LibraryFunction(qualname=qualname, of=None):
+                return self.of_library(f"{qualname}.{name}")
+            case ClassOf(cls=str(qualname)):
+                return self.of_library(f"{qualname}.{name}")
+            case ClassOf(cls=Definition() as cls):
+                return self._of_class(env, node, cls, name)
+            case LibraryObject():
+                return self._of_library_object(env, node, value, name)
+            case Object():
+                return self.of_object(env, node, value, name)
+            case Function() if name in ("__name__", "__qualname__", "__doc__", "__module__"):
+                return Static()
+            case Function() if name in ("defvjp", "defjvp", "defjvps", "def_vmap") and self.muted:
+                return LibraryFunction("builtins.object")
+            case Unknown():
+                return self.unknown(module, node, value)
+            case _:
+                return self.note(module, node, why_of(holder, value))
+
+    def _of_array(self, env: Env, node: ast.expr, value: Array | Given, name: str) -> Type:
+        uncertain = isinstance(value, Given) or not value.certain
+        if uncertain and (self.classes.acts(name) or self.classes.is_patched(name)):
+            return self.note(env.module, node, f"a class of the project has its own `{name}`")
+        if name in tables.MEASURES:
+            shape = value.shape if isinstance(value, Array) else None
+            return Static(f"{name}:{shape}" if shape else None)
+        if isinstance(value, Given):
+            return self.note(env.module, node, why_of(node, value))
+        if name in ("T", "mT") and isinstance(value, Array):
+            return turned(value, name)
+        if name in tables.VIEWS:
+            return Array(None, value.cast, value.certain)
+        if name == "at":
+            return LibraryObject("jax.at", (("of", value),))
+        return LibraryFunction(f"array.{name}", value)
+
+    def of_library(self, qualname: str) -> Type:
+        """The type of something of a library, by its qualified name."""
+        last = qualname.rpartition(".")[2]
+        if qualname.startswith("equinox.nn.") and last[:1].isupper():
+            return ClassOf(qualname)
+        return LibraryFunction(qualname)
+
+    def of_meaning(self, meaning: object) -> Type | None:
+        """The type of what an import inside a function brings."""
+        match meaning:
+            case Definition() as definition:
+                return self.defined(definition)  # type: ignore[attr-defined, no-any-return]
+            case External(qualname):
+                return self.of_library(qualname)
+            case _:
+                name = getattr(meaning, "name", None)
+                return Package(name) if isinstance(name, str) else None
+
+    def meaning_absolute(self, module: Module, name: str) -> Type | None:
+        return self.of_meaning(self.index.resolve_absolute(module, name))
+
+    # -- classes of libraries --------------------------------------------------------------------------------------
+
+    def _of_library_object(self, env: Env, node: ast.expr, value: LibraryObject, name: str) -> Type:
+        if self.classes.is_patched(name):
+            return self.note(env.module, node, f"code of the project stores another `{name}`")
+        if value.qualname == "builtins.super":
+            return self._of_super(env, node, value, name)
+        if value.qualname == "jax.at":
+            return LibraryFunction(f"jax.at.{name}", value)
+        if value.qualname in tables.STATES:
+            return LibraryFunction(f"equinox.nn.State.{name}", value)
+        if value.qualname.startswith("equinox.nn."):
+            if name in _ARRAY_FIELDS:
+                return join([Array(), Nothing()]) if "bias" in name else Array()
+            if name in _STATIC_FIELDS:
+                return Static()
+            if name == "layers":
+                inner = dict(value.arguments or ()).get(0)
+                return inner if isinstance(inner, Items) else Unknown(f"the layers of a `{value.qualname}` are not shown")
+            if name == "__call__":
+                return value
+        return self.note(env.module, node, f"`{name}` of a `{value.qualname}` is not listed")
+
+    def _of_super(self, env: Env, node: ast.expr, value: LibraryObject, name: str) -> Type:
+        """The method of the next class in the order of method resolution."""
+        this = dict(value.arguments or ()).get("this")
+        if env.owner is None or not isinstance(this, Object):
+            return self.note(env.module, node, "`super()` outside of a method of a class that is shown")
+        order = self.classes.lineage(this.cls)
+        nodes = [each.node for each in order]
+        after = order[nodes.index(env.owner.node) + 1 :] if env.owner.node in nodes else ()
+        for owner in after:
+            found = self.classes.methods(owner).get(name)
+            if found is not None:
+                return self.method(env, node, owner, found, this)
+        bases = [base for owner in after or (env.owner,) for base in self.classes.bases(owner)]
+        if name in ("__init__", "__post_init__", "__init_subclass__", "__check_init__"):
+            libraries = [base for base in bases if isinstance(base, External)]
+            if all(not base.qualname.startswith("equinox.nn.") for base in libraries):
+                return LibraryFunction("builtins.object")
+        return self.note(env.module, node, "a base class of a library defines it")
+
+    # -- classes of the project ------------------------------------------------------------------------------------
+
+    def understood_class(self, env: Env, node: ast.AST, cls: Definition) -> bool:
+        """True if nothing intercepts what an object of the class does; else the reason is an obligation."""
+        odd = self.classes.oddity(cls)
+        if odd is None and not self.classes.known_bases(cls):
+            odd = f"`{cls.name}` has a base class that is not shown"
+        if odd is None and _INTERCEPTING & self.classes.special_methods(cls):
+            odd = f"`{cls.name}` intercepts attributes"
+        if odd is None and any(map(self.classes.is_patched, _INTERCEPTING)):
+            odd = "code of the project stores a `__getattr__`"
+        if odd is not None:
+            self.note(env.module, node, odd)
+        return odd is None
+
+    def alternatives(self, value: Object) -> list[Definition]:
+        """The classes that an object may be of."""
+        return [value.cls] if value.fields is not None else [value.cls, *self.classes.heirs(value.cls)]
+
+    def of_object(self, env: Env, node: ast.expr, value: Object, name: str) -> Type:
+        """The attribute of an object: a method, a property, a field, a constant, in each class it may be of."""
+        if not all([self.understood_class(env, node, cls) for cls in self.alternatives(value)]):
+            return Unknown(f"the class `{value.cls.name}` is not understood")
+        found = [self._in_class(env, node, value, cls, name) for cls in self.alternatives(value)]
+        known = [each for each in found if each is not None]
+        if known:
+            return join(known)
+        return self.note(env.module, node, f"`{value.cls.name}` has no `{name}` that is shown")
+
+    def _in_class(self, env: Env, node: ast.expr, value: Object, cls: Definition, name: str) -> Type | None:
+        if self.is_made_now(value):
+            own = self.making[-1][1].get(name)
+            if own is not None:
+                return own
+        own = value.field(name)
+        if own is not None and not _holds_unknown(own):
+            return self._as_stored(cls, name, own)
+        methods = [(owner, each) for owner in self.classes.lineage(cls) for each in self.classes.definitions(owner, name)]
+        fields = self.classes.fields(cls)
+        if methods and not (name in fields and self._is_above(cls, fields[name].owner, methods[0][0])):
+            owner = methods[0][0]
+            this = value if value.cls is cls else Object(cls, value.fields)
+            mine = [each for at, each in methods if at is owner]
+            return join(self.method(env, node, owner, each, this) for each in mine)
+        if name in fields:
+            return self._declared_field(cls, name)
+        constant = self.classes.constant(cls, name)
+        if constant is not None:
+            found = self._constant_of(constant, name)
+            return found if is_data(found) or isinstance(found, Function | ClassOf) else None
+        if own is not None:
+            return Unknown(f"`{name}` is what the caller of the constructor of `{cls.name}` passes; give a case, or annotate it")
+        if value.fields is not None:
+            return None
+        stored = self._stored_by_constructor(cls, name)
+        if stored is not None:
+            return self._as_stored(cls, name, stored)
+        library = self.classes.library_base(cls, name)
+        if library is not None:
+            return self._of_library_object(env, node, LibraryObject(library), name)
+        return None
+
+    def _is_above(self, cls: Definition, one: Definition, other: Definition) -> bool:
+        order = [each.node for each in self.classes.lineage(cls)]
+        return order.index(one.node) < order.index(other.node)
+
+    def method(self, env: Env, node: ast.expr, owner: Definition, function: ast.AST, this: Type) -> Type:
+        """A method as it is read from an object: bound, or what its property returns."""
+        assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        if self.classes.is_patched(function.name):
+            return self.note(env.module, node, f"code of the project stores another `{function.name}`")
+        kinds = [dotted(each) for each in function.decorator_list]
+        found = Function(owner.module, function, None, this, owner)
+        if "staticmethod" in kinds:
+            found = Function(owner.module, function, None, None, owner)
+        elif "classmethod" in kinds:
+            cls = this.cls if isinstance(this, Object) else owner
+            found = Function(owner.module, function, None, ClassOf(cls), owner)
+        if "property" in kinds:
+            return self.call_function(found, [], {})
+        return self.decorated(found, Env(owner.module))  # type: ignore[attr-defined, no-any-return]
+
+    def _declared_field(self, cls: Definition, name: str) -> Type:
+        field = self.classes.fields(cls)[name]
+        annotation = field.statement.annotation
+        found = self.annotated(field.owner.module, annotation)
+        if found is None or not is_data(found):
+            stored = self._stored_by_constructor(cls, name)
+            if stored is not None and not _holds_unknown(stored):
+                found = stored
+        if found is None:
+            line = field.owner.module.place(annotation).named
+            text = field.owner.module.code(annotation)
+            return Unknown(f"`{name}` has type {text} ({line}); give a case, or annotate the field")
+        return self._as_stored(cls, name, found)
+
+    def _as_stored(self, cls: Definition, name: str, value: Type) -> Type:
+        """The type of a field, unless other code may put something else there."""
+        if all(isinstance(each, Array | Static | Nothing) for each in options(value)):
+            return join(Array() if isinstance(each, Array) else each for each in options(value))
+        if self.classes.is_replaced(cls, name):
+            return Unknown(f"code of the project stores another `{name}`")
+        if self._is_exchanged(name):
+            return Unknown(f"`tree_at` or `replace` may put something else at `{name}`")
+        return value
+
+    def _is_exchanged(self, name: str) -> bool:
+        """True if code of the project names a field in `tree_at` or `replace`."""
+        for function in ("tree_at", "replace"):
+            for module in self.index.modules_with(function, name):
+                for call in ast.walk(module.tree):
+                    if isinstance(call, ast.Call) and (dotted(call.func) or "").rpartition(".")[2] == function:
+                        named = (getattr(each, "attr", None) or getattr(each, "arg", None) for each in ast.walk(call))
+                        if name in named:
+                            return True
+        return False
+
+    def _constant_of(self, constant: tuple[Definition, ast.expr], name: str) -> Type:
+        owner, value = constant
+        if self.classes.is_patched(name):
+            return Unknown(f"code of the project stores another `{name}`")
+        with self.silent():
+            found = self.evaluate(value, Env(owner.module))
+        return found if not isinstance(found, Items) or is_static(found) else Items(found.kind, None, found.element)
+
+    def _stored_by_constructor(self, cls: Definition, name: str) -> Type | None:
+        """What the constructor of a class stores in a field when it is called with anything that it declares."""
+        key = ("constructor", cls.node)
+        if key not in self.declared_fields:
+            self.declared_fields[key] = {}
+            method = self.classes.method(cls, "__init__")
+            if method is not None and method[1] not in self.active:
+                owner, function = method
+                plain, named = self.declared_arguments(owner.module, function)
+                with self.silent():
+                    made = self.run_constructor(owner, function, cls, plain, named)
+                self.declared_fields[key] = made
+        return self.declared_fields[key].get(name)
+
+    def _of_class(self, env: Env, node: ast.expr, cls: Definition, name: str) -> Type:
+        """An attribute of the class itself: an alternative constructor, a static method, a constant."""
+        if self.is_enum(cls):  # type: ignore[attr-defined]
+            return Object(cls, ())
+        found = self.classes.method(cls, name)
+        if found is not None:
+            owner, function = found
+            if self.classes.is_patched(name):
+                return self.note(env.module, node, f"code of the project stores another `{name}`")
+            kinds = [dotted(each) for each in function.decorator_list]
+            bound = ClassOf(cls) if "classmethod" in kinds else None
+            return self.decorated(Function(owner.module, function, None, bound, owner), Env(owner.module))  # type: ignore[attr-defined, no-any-return]
+        constant = self.classes.constant(cls, name)
+        if constant is not None:
+            return self._constant_of(constant, name)
+        if name in ("__name__", "__qualname__", "__doc__"):
+            return Static()
+        return self.note(env.module, node, f"`{cls.name}` has no `{name}` that is shown")
+
+    # -- constructors ----------------------------------------------------------------------------------------------
+
+    declared_fields: dict[object, dict[str, Type]]
+
+    def construct(
+        self, env: Env, node: ast.expr, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
+    ) -> Type:
+        if self.is_enum(cls):  # type: ignore[attr-defined]
+            return Object(cls, ())
+        if not self.understood_class(env, node, cls):
+            return Unknown(f"the class `{cls.name}` is not understood")
+        made = self._own_fields(env, node, cls, args, keywords)
+        return Object(cls, keywords_of(made)) if made is not None else Object(cls)
+
+    def _own_fields(
+        self, env: Env, node: ast.expr, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
+    ) -> dict[str, Type] | None:
+        method = self.classes.method(cls, "__init__")
+        if method is not None:
+            made = self.run_constructor(method[0], method[1], cls, args, keywords)
+            return {**self._defaults(cls, made), **made}
+        fields = self.classes.fields(cls)
+        if not self._is_dataclass(cls):
+            if args or keywords:
+                self.note(env.module, node, f"`{cls.name}` has no constructor that is shown")
+            return {}
+        names = list(fields)
+        made = dict(zip(names, args, strict=False)) | {name: each for name, each in keywords.items() if name in fields}
+        made |= self._defaults(cls, made)
+        for hook in ("__post_init__", "__check_init__"):
+            found = self.classes.method(cls, hook)
+            if found is not None:
+                made |= self.run_constructor(found[0], found[1], cls, [], {}, made)
+        return made
+
+    def _is_dataclass(self, cls: Definition) -> bool:
+        if self.classes.is_module(cls) or self.is_named_tuple(cls):  # type: ignore[attr-defined]
+            return True
+        decorators = [dotted(getattr(each, "func", each)) or "" for each in getattr(cls.node, "decorator_list", ())]
+        return any(each.rpartition(".")[2] == "dataclass" for each in decorators)
+
+    def _defaults(self, cls: Definition, made: Mapping[str, Type]) -> dict[str, Type]:
+        """Fields that a constructor leaves at their defaults; converters are called."""
+        found: dict[str, Type] = {}
+        for name, field in self.classes.fields(cls).items():
+            if name in made:
+                continue
+            default = field.default
+            with self.silent():
+                if isinstance(default, ast.Call):
+                    inner = next((each.value for each in default.keywords if each.arg == "default"), None)
+                    if inner is not None:
+                        found[name] = self.evaluate(inner, Env(field.owner.module))
+                elif default is not None:
+                    found[name] = self.evaluate(default, Env(field.owner.module))
+        return found
+
+    def run_constructor(
+        self,
+        owner: Definition,
+        function: ast.FunctionDef | ast.AsyncFunctionDef,
+        cls: Definition,
+        args: Sequence[Type],
+        keywords: Mapping[str, Type],
+        begun: Mapping[str, Type] | None = None,
+    ) -> dict[str, Type]:
+        """Walk a constructor and return the types of the fields that it stores."""
+        made: dict[str, Type] = dict(begun or {})
+        self.making.append((cls, made))
+        self.call_function(Function(owner.module, function, None, Object(cls, ()), owner), args, keywords)
+        self.making.pop()
+        return made
+
+    making: list[tuple[Definition, dict[str, Type]]]
+
+    def is_made_now(self, value: Type | None) -> bool:
+        """True of the object whose constructor is being walked."""
+        return bool(self.making) and value == Object(self.making[-1][0], ())
+
+    def store_own(self, name: str, value: Type, env: Env) -> None:
+        """`self.name = value` in a constructor."""
+        if self.making:
+            cls, made = self.making[-1]
+            made[name] = join([made[name], value]) if name in made else value
+            field = self.classes.fields(cls).get(name)
+            converter = _converter(field.default) if field is not None else None
+            if converter is not None and field is not None:
+                home = Env(field.owner.module)
+                made[name] = self.call(home, converter, self.evaluate(converter, home), [value], {})
+
+    def declared_arguments(
+        self, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> tuple[list[Type], dict[str, Type]]:
+        """The types that a constructor's annotations declare for its arguments, positional and named, without `self`."""
+        every = [*function.args.posonlyargs, *function.args.args][1:]
+        named = {each.arg: self.declared_argument(module, each) for each in function.args.kwonlyargs}
+        return [self.declared_argument(module, each) for each in every], named
+
+    def declared_argument(self, module: Module, arg: ast.arg) -> Type:
+        """The type of a parameter by its annotation; `Given` if it has none."""
+        found = self.annotated(module, arg.annotation)
+        if found is not None:
+            return found
+        if arg.annotation is None:
+            return Given(arg.arg)
+        line = module.place(arg.annotation).named
+        return Unknown(f"`{arg.arg}` has type {module.code(arg.annotation)} ({line}); give a case, or annotate it")
+
+
+def _holds_unknown(value: Type) -> bool:
+    """True if the source shows nothing of a part of a value."""
+    inner = [each.element for each in options(value) if isinstance(each, Items) and each.element is not None]
+    return any(isinstance(each, Unknown | Given) for each in options(value)) or any(map(_holds_unknown, inner))
+
+
+def _converter(default: ast.expr | None) -> ast.expr | None:
+    if isinstance(default, ast.Call):
+        return next((each.value for each in default.keywords if each.arg == "converter"), None)
+    return None
+

@@ -1,0 +1,56 @@
+"""Which operations keep the shape and the dtype of a carry."""
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from scanify.analysis.language.types import Array, Items, Static, Type
+
+Types = Sequence[Type]
+Named = Mapping[str, Type]
+
+SAME_SHAPE = frozenset(
+    "relu relu6 silu swish gelu sigmoid tanh softplus elu leaky_relu selu celu hard_tanh hard_sigmoid hard_silu mish "
+    "log_sigmoid soft_sign softmax log_softmax standardize identity squareplus exp log log1p expm1 sin cos abs sqrt "
+    "square negative clip maximum minimum add subtract multiply divide where nan_to_num stop_gradient rsqrt sign "
+    "with_sharding_constraint device_put filter_shard nextafter power asarray array copy error_if optimization_barrier "
+    "zeros_like ones_like reciprocal arctan sinh cosh floor ceil round roll flip cumsum cumprod sort".split()
+)
+KEEPS_SHAPE = ("LayerNorm", "RMSNorm", "GroupNorm", "Dropout", "Identity", "PReLU", "Linear", "MLP",
+                "RotaryPositionalEmbedding", "MultiheadAttention")  # fmt: skip
+
+
+def cast_of(node: ast.expr, keywords: Named) -> str | None:
+    if isinstance(node, ast.Call) and "dtype" in keywords:
+        found = next(each.value for each in node.keywords if each.arg == "dtype")
+        value = keywords["dtype"]
+        if isinstance(value, Static) and (value.text or "").startswith("dtype:"):
+            return None
+        return ast.unparse(found)
+    return None
+
+
+def turned(value: Array, how: str) -> Array:
+    """An array with exchanged axes; exchanging them twice in the same way gives the first order."""
+    how = "T" if how in ("transpose()", "T") else how
+    if value.shape is None or "?" in how:
+        return Array(None, value.cast, value.certain)
+    back = f"{value.shape.removesuffix(how)}" if value.shape.endswith(f" {how}") else None
+    return Array(back.rstrip() if back is not None else f"{value.shape} {how}", value.cast, value.certain)
+
+
+def texts(values: Types) -> str:
+    """The arguments as texts; "?" if one of them is not a constant."""
+    return ", ".join((each.text or "?") if isinstance(each, Static) else "?" for each in values)
+
+
+def whole_shape(args: Types) -> str | None:
+    """The carry whose whole shape some arguments are: `x.shape`, or all parts of `n, d = x.shape` in order."""
+    values = args[0].parts if len(args) == 1 and isinstance(args[0], Items) and args[0].parts is not None else args
+    texts = [each.text or "" if isinstance(each, Static) else "" for each in values]
+    if len(texts) == 1 and texts[0].startswith("shape:") and "[" not in texts[0]:
+        return texts[0][6:]
+    heads = {each.partition("[")[0] for each in texts}
+    wanted = [f"[{at}/{len(texts)}]" for at in range(len(texts))]
+    if len(heads) == 1 and [each[len(each.partition("[")[0]) :] for each in texts] == wanted:
+        return next(iter(heads))[6:]
+    return None

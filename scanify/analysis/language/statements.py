@@ -1,0 +1,402 @@
+"""Statements: what each kind binds, and which way the code goes on. A statement that is not listed is not understood."""
+
+import ast
+from collections.abc import Sequence
+
+from scanify.analysis.index.meaning import External
+from scanify.analysis.index.module import Module
+from scanify.analysis.language.base import Base, code_of
+from scanify.analysis.language.expressions import why_of
+from scanify.analysis.language.types import (
+    Array,
+    ClassOf,
+    Env,
+    Function,
+    Given,
+    Items,
+    LibraryFunction,
+    LibraryObject,
+    Nothing,
+    Object,
+    Package,
+    Static,
+    Type,
+    Unknown,
+    is_data,
+    is_static,
+    join,
+    options,
+    without_none,
+)
+from scanify.analysis.values import tables
+from scanify.analysis.values.classes import dotted
+
+_ROUNDS = 4  # of a loop until its names keep their types
+_MUTATORS = tables.MUTATORS
+
+
+class Statements(Base):
+    """The part of the walker that runs statements."""
+
+    target: ast.AST | None = None  # the loop that is asked about
+
+    def run(self, body: Sequence[ast.stmt], env: Env, returned: list[Type]) -> bool:
+        return all(self._statement(each, env, returned) for each in body)
+
+    def at_target(self, env: Env) -> None:
+        """Called with the names where the loop that is asked about stands."""
+
+    def _statement(self, node: ast.stmt, env: Env, returned: list[Type]) -> bool:
+        """Walk one statement; True if the next one may be reached."""
+        if node is self.target:
+            self.at_target(env)
+        match node:
+            case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Import() | ast.ImportFrom() if not isinstance(
+                node, ast.Import | ast.ImportFrom
+            ):
+                return True
+            case ast.Import() | ast.ImportFrom():
+                return self._import(node, env)
+            case ast.Expr():
+                self.evaluate(node.value, env)
+                return True
+            case ast.Assign():
+                value = self.evaluate(node.value, env)
+                for target in node.targets:
+                    self.bind(target, value, env)
+                return True
+            case ast.AnnAssign():
+                declared = self.annotated(env.module, node.annotation, env)
+                if node.value is not None:
+                    value = self.evaluate(node.value, env)
+                    known = not isinstance(value, Unknown | Given) or declared is None
+                    self.bind(node.target, value if known else declared or value, env)
+                return True
+            case ast.AugAssign():
+                return self._augmented(node, env)
+            case ast.Return():
+                returned.append(self.evaluate(node.value, env) if node.value is not None else Nothing())
+                return False
+            case ast.Raise():
+                self._raise(node, env)
+                return False
+            case ast.Assert():
+                self.truth(env.module, node.test, self.evaluate(node.test, env))
+                env.names.update(self.narrowed(node.test, env)[0].names)  # type: ignore[attr-defined]
+                return True
+            case ast.If():
+                return self._if(node, env, returned)
+            case ast.For():
+                return self._for(node, env, returned)
+            case ast.While():
+                return self._while(node, env, returned)
+            case ast.Break() | ast.Continue():
+                return False
+            case ast.With():
+                return self._with(node, env, returned)
+            case ast.FunctionDef():
+                self.bind_name(node.name, self.local_function(node, env), env)
+                return True
+            case ast.Match():
+                return self._match(node, env, returned)
+            case ast.Delete(targets=targets) if all(isinstance(each, ast.Name) for each in targets):
+                return True
+            case ast.ClassDef() if self.muted:
+                return True
+            case _:
+                self.condition(env.module, node, self._unlisted(env.module, node))
+                self._forget(node, env)
+                return True
+
+    def _unlisted(self, module: Module, node: ast.stmt) -> str:
+        names = {"Try": "try", "TryStar": "try", "Global": "global", "Nonlocal": "nonlocal", "Delete": "del"}
+        word = names.get(type(node).__name__, type(node).__name__)
+        return f"a `{word}` statement is not understood"
+
+    def _forget(self, node: ast.stmt, env: Env) -> None:
+        """Names that a statement which is not understood may bind have no type after it."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store | ast.Del):
+                env.names[each.id] = Unknown(f"`{each.id}` is bound in a statement that is not understood")
+
+    def local_function(self, node: ast.FunctionDef, env: Env) -> Type:
+        """A function that is defined in another one, with its decorators applied."""
+        return self.decorated(Function(env.module, node, env), env)  # type: ignore[attr-defined, no-any-return]
+
+    # -- binding ---------------------------------------------------------------------------------------------------
+
+    def bind_name(self, name: str, value: Type, env: Env) -> None:
+        env.names[name] = value
+
+    def bind(self, target: ast.expr, value: Type, env: Env) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.bind_name(name, value, env)
+            case ast.Starred(value=inner):
+                self.bind(inner, Items("list", None, self.element(env.module, inner, value), self.tick()), env)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                self._unpack(target, targets, value, env)
+            case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
+                self.store_own(name, value, env)  # type: ignore[attr-defined]
+            case ast.Subscript():
+                self._store_item(target, value, env)
+            case _:
+                self.note(env.module, target, "an object that is not made here is changed")
+
+    def _unpack(self, target: ast.expr, targets: Sequence[ast.expr], value: Type, env: Env) -> None:
+        starred = [at for at, each in enumerate(targets) if isinstance(each, ast.Starred)]
+        for option in options(value):
+            if isinstance(option, Items) and option.parts is not None and option.kind != "dict":
+                parts = list(option.parts)
+                if not starred and len(parts) == len(targets):
+                    continue
+                if starred and len(parts) >= len(targets) - 1:
+                    continue
+            if isinstance(option, Object) and self.is_named_tuple(option.cls):  # type: ignore[attr-defined]
+                continue
+            if isinstance(option, Static | Nothing | Array | Given | Items):
+                continue
+            if isinstance(option, Unknown) and option.noted:
+                continue
+            self.note(env.module, target, why_of(target, option))
+        only = value if isinstance(value, Items) else None
+        if isinstance(value, Static) and value.text and value.text.startswith("shape:") and not starred:
+            for at, each in enumerate(targets):
+                self.bind(each, Static(f"{value.text}[{at}/{len(targets)}]"), env)
+            return
+        if only is not None and only.parts is not None and only.kind != "dict":
+            parts = list(only.parts)
+            if starred:
+                (at,) = starred[:1]
+                rest = len(parts) - (len(targets) - 1)
+                parts[at : at + rest] = [Items("list", tuple(parts[at : at + rest]), None, self.tick())]
+            if len(parts) == len(targets):
+                for each, part in zip(targets, parts, strict=True):
+                    self.bind(each.value if isinstance(each, ast.Starred) else each, part, env)
+                return
+        self._unpacks = True
+        with self.silent():
+            element = self.element(env.module, target, value)
+        self._unpacks = False
+        for each in targets:
+            inner = isinstance(each, ast.Starred)
+            part = Items("list", None, element, self.tick()) if inner else element
+            self.bind(each.value if isinstance(each, ast.Starred) else each, part, env)
+
+    def _store_item(self, target: ast.Subscript, value: Type, env: Env) -> None:
+        holder = self.evaluate(target.value, env)
+        index = self.evaluate(target.slice, env)
+        if isinstance(holder, Unknown) and holder.noted:
+            return
+        if not isinstance(holder, Items) or holder.kind not in ("list", "dict"):
+            self.note(env.module, target, why_of(target.value, holder, "it is changed in place"))
+            return
+        if not is_static(index):
+            self.note(env.module, target, why_of(target.slice, index))
+            return
+        self.change(env, target, target.value, holder, value)
+
+    def change(self, env: Env, node: ast.AST, holder_node: ast.expr, holder: Items, value: Type | None) -> None:
+        """Note that a container gets another element; one that was made before the iteration must not."""
+        if not self.is_fresh(holder.fresh) and not self._is_collected(holder_node):
+            self.note(env.module, node, f"`{code_of(env.module, holder_node)}` is changed and was made before")
+            return
+        if holder.kind == "set" and value is not None and not is_static(value):
+            self.note(env.module, node, "a set compares its elements")
+        self.grow(holder, value)
+        elements = [each for each in (holder.element, value) if each is not None]
+        grown = Items(holder.kind, None, join(elements) if elements else None, holder.fresh)
+        match holder_node:
+            case ast.Name(id=name) if name in env.names:
+                env.names[name] = grown
+                return
+            case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
+                self.store_own(name, grown, env)  # type: ignore[attr-defined]
+                return
+        if value is not None and not is_data(value):
+            self.note(env.module, node, "a container in another one gets an element that is no array")
+
+    collected: frozenset[str] = frozenset()  # names of lists that the loop adds to, which become ys
+
+    def _is_collected(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.collected
+
+    def _augmented(self, node: ast.AugAssign, env: Env) -> bool:
+        held = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target) if isinstance(node.target, ast.Name) else None
+        value = self.evaluate(node.value, env)
+        if held is None:
+            self.note(env.module, node.target, "it is changed in place")
+            return True
+        before = self.evaluate(held, env)
+        for option in options(before):
+            if isinstance(option, Items) and option.kind != "tuple":
+                self.change(env, node, held, option, value.element if isinstance(value, Items) else value)
+                return True
+            if isinstance(option, Given) or (isinstance(option, Array) and not option.certain):
+                if not self.declared_array(held.id, env):
+                    self.note(env.module, node, f"an array of numpy would be changed in place; write `{held.id} = ...`")
+        found = self.operation(node, node.op, [held, node.value], [without_none(before), without_none(value)], env)  # type: ignore[attr-defined]
+        self.bind_name(held.id, found, env)
+        return True
+
+    def declared_array(self, name: str, env: Env) -> bool:
+        """True if the function's annotation says that a name is a jax array."""
+        return name in self.jax_arrays
+
+    jax_arrays: frozenset[str] = frozenset()
+
+    # -- ways ------------------------------------------------------------------------------------------------------
+
+    def _if(self, node: ast.If, env: Env, returned: list[Type]) -> bool:
+        self.truth(env.module, node.test, self.evaluate(node.test, env))
+        yes, no = self.narrowed(node.test, env)  # type: ignore[attr-defined]
+        known = _known_flag(node.test)
+        goes = [
+            (branch, self.run(body, branch, returned))
+            for branch, body, taken in ((yes, node.body, known is not False), (no, node.orelse, known is not True))
+            if taken
+        ]
+        self._meet(env, [branch for branch, falls in goes if falls])
+        return any(falls for _, falls in goes)
+
+    def _meet(self, env: Env, branches: Sequence[Env]) -> None:
+        """Join the names of the branches that go on."""
+        if not branches:
+            return
+        names = {name for each in branches for name in each.names}
+        for name in names:
+            env.names[name] = join(each.names.get(name) for each in branches)
+
+    def _for(self, node: ast.For, env: Env, returned: list[Type]) -> bool:
+        value = self.evaluate(node.iter, env)
+        element = self.element(env.module, node.iter, value)
+        self._rounds(env, lambda inner: self._once(node, element, inner, returned))
+        self.run(node.orelse, env, returned)
+        return True
+
+    def _once(self, node: ast.For, element: Type, env: Env, returned: list[Type]) -> None:
+        self.bind(node.target, element, env)
+        self.run(node.body, env, returned)
+
+    def _while(self, node: ast.While, env: Env, returned: list[Type]) -> bool:
+        self.truth(env.module, node.test, self.evaluate(node.test, env))
+        self._rounds(env, lambda inner: self.run(node.body, inner, returned))
+        return True
+
+    def _rounds(self, env: Env, once) -> None:  # type: ignore[no-untyped-def]
+        """Walk a loop's body until its names keep their types; those that do not have none."""
+        for _ in range(_ROUNDS):
+            inner = env.copy()
+            once(inner)
+            before = dict(env.names)
+            for name, value in inner.names.items():
+                env.names[name] = join([before.get(name), value]) if name in before else value
+            if env.names == before:
+                return
+        for name, value in env.names.items():
+            if before.get(name) != value:
+                env.names[name] = Unknown(f"`{name}` has another type in each iteration")
+
+    _unpacks = False  # an argument is unpacked: its parts are arguments, too
+
+    def element(self, module: Module, node: ast.expr, value: Type) -> Type:
+        found: list[Type] = []
+        for option in options(without_none(value)):
+            match option:
+                case Array():
+                    found.append(Array(None, option.cast, option.certain))
+                case Given() if self._unpacks:
+                    found.append(option)
+                case Static():
+                    found.append(Static())
+                case Items(kind="iterator") if not self.is_fresh(option.fresh) and not self.muted:
+                    found.append(self.note(module, node, "an iterator that was made before is used up"))
+                case Items():
+                    found.append(self.current(self._keys(option)))
+                case Object() if self.is_enum(option.cls):  # type: ignore[attr-defined]
+                    found.append(Static())
+                case Object() if self.is_named_tuple(option.cls):  # type: ignore[attr-defined]
+                    found += [each for _, each in option.fields or ()]
+                case ClassOf():
+                    found.append(Static())
+                case Unknown(noted=True):
+                    found.append(option)
+                case _:
+                    found.append(self.note(module, node, why_of(node, option, "what it is iterated over is not shown")))
+        return join(found)
+
+    def _keys(self, value: Items) -> Type:
+        if value.kind == "dict":
+            return Static()
+        return value.element if value.element is not None else Unknown("nothing shows its elements")
+
+    def _with(self, node: ast.With, env: Env, returned: list[Type]) -> bool:
+        for item in node.items:
+            call = item.context_expr
+            name = dotted(call.func) if isinstance(call, ast.Call) else None
+            meaning = self.index.resolve(env.module, name) if name is not None and env.lookup(name.partition(".")[0]) is None else None
+            if not isinstance(meaning, External) or meaning.qualname not in tables.MANAGERS or item.optional_vars:
+                self.note(env.module, call, "a context manager that is not listed may do anything")
+            elif isinstance(call, ast.Call):
+                for each in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                    self.evaluate(each, env)
+        return self.run(node.body, env, returned)
+
+    def _match(self, node: ast.Match, env: Env, returned: list[Type]) -> bool:
+        subject = self.evaluate(node.subject, env)
+        goes: list[Env] = []
+        for case in node.cases:
+            branch = env.copy()
+            if not is_static(subject) and not (isinstance(subject, Object) and self.is_enum(subject.cls)) or not _plain(case.pattern):  # type: ignore[attr-defined]
+                self.note(env.module, node.subject, why_of(node.subject, subject, "only texts, numbers and None are matched"))
+            for each in ast.walk(case.pattern):
+                if isinstance(each, ast.MatchAs | ast.MatchStar) and each.name:
+                    self.bind_name(each.name, subject, branch)
+            if case.guard is not None:
+                self.truth(env.module, case.guard, self.evaluate(case.guard, branch))
+            if self.run(case.body, branch, returned):
+                goes.append(branch)
+        goes.append(env.copy())
+        self._meet(env, goes)
+        return True
+
+    def _raise(self, node: ast.Raise, env: Env) -> None:
+        self.raising += 1
+        for each in (node.exc, node.cause):
+            if each is not None:
+                self.evaluate(each, env)
+        self.raising -= 1
+
+    def _import(self, node: ast.Import | ast.ImportFrom, env: Env) -> bool:
+        for name, imported in env.module.imported(node).items():
+            meaning = self.index.resolve_absolute(env.module, imported.target, relative=imported.relative)
+            if isinstance(meaning, External):
+                env.names[name] = self.of_library(meaning.qualname)  # type: ignore[attr-defined]
+            else:
+                found = self.of_meaning(meaning)  # type: ignore[attr-defined]
+                env.names[name] = found or self.note(env.module, node, f"`{name}` is not shown")
+        return True
+
+
+def _known_flag(test: ast.expr) -> bool | None:
+    """Whether a condition is a constant: `if TYPE_CHECKING:`, `if False:`."""
+    if isinstance(test, ast.Constant):
+        return bool(test.value)
+    if isinstance(test, ast.Name | ast.Attribute) and (dotted(test) or "").rpartition(".")[2] == "TYPE_CHECKING":
+        return False
+    return None
+
+
+def _plain(pattern: ast.pattern) -> bool:
+    match pattern:
+        case ast.MatchValue() | ast.MatchSingleton():
+            return True
+        case ast.MatchAs(pattern=inner):
+            return inner is None or _plain(inner)
+        case ast.MatchOr(patterns=patterns):
+            return all(map(_plain, patterns))
+        case _:
+            return False
+
+
+_ = (LibraryFunction, LibraryObject, Package)

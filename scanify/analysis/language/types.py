@@ -1,0 +1,285 @@
+"""What the source shows of a value: its kind, and for objects the class and the fields that a constructor filled.
+
+A type never says which value it is, but for constants and functions. `Unknown` is a value of any type; no operation on
+it is understood.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.module import Module
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_MOST = 8  # alternatives; more are Unknown
+
+
+@dataclass(frozen=True)
+class Array:
+    """A jax array, or a pytree of arrays.
+
+    `shape` names the carry whose shape it has, None if that is not shown; `cast` is the dtype that it was last cast
+    to, as written. `certain` is False for a carry, which may be an object of a class that the project registers.
+    """
+
+    shape: str | None = None
+    cast: str | None = None
+    certain: bool = True
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value that the caller of the loop's function passes and that no annotation describes: data of any library."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Static:
+    """A number, text, bool, dtype or shape. `text` identifies it: equal texts mean equal values."""
+
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """None."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A value of any type, and why nothing is shown of it: "`feed` has type Any (line 12)".
+
+    `noted` is true of the result of an operation that is an obligation already: what is done with it is none.
+    """
+
+    why: str
+    noted: bool = False
+
+
+@dataclass(frozen=True)
+class Items:
+    """A tuple, list, dict, set or iterator. `parts` are its elements in order; None if only `each` describes them.
+
+    `fresh` is the number of the iteration scope that made it: containers made in the iteration may be changed in it.
+    """
+
+    kind: str
+    parts: "tuple[Type, ...] | None" = None
+    each: "Type | None" = None
+    fresh: int = 0
+    keys: tuple[str, ...] | None = None
+
+    @property
+    def element(self) -> "Type | None":
+        """The type of any element; None if there is none."""
+        return self.each if self.parts is None else join(self.parts)
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object of a class of the project. `fields` are the types a constructor call gave them; None if it is only
+    declared, and may then be of any subclass of the project."""
+
+    cls: Definition
+    fields: "tuple[tuple[str, Type], ...] | None" = None
+
+    def field(self, name: str) -> "Type | None":
+        return dict(self.fields).get(name) if self.fields is not None else None
+
+
+@dataclass(frozen=True)
+class LibraryObject:
+    """An object of a class of a library. `arguments` are those of its constructor; None if it is only declared."""
+
+    qualname: str
+    arguments: "tuple[tuple[str | int, Type], ...] | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Env:
+    """The names of a function that is walked, with the one around it. Compared by identity."""
+
+    module: Module
+    names: "dict[str, Type]" = field(default_factory=dict)
+    outer: "Env | None" = None
+    owner: Definition | None = None  # the class whose method it is, for `super()`
+    own: str = ""  # the name of the object that is being constructed
+    this: "Type | None" = None  # the object of the method
+    several: frozenset[str] = frozenset()  # names that are bound more than once, which inner functions may see changed
+
+    def lookup(self, name: str) -> "Type | None":
+        """The type of a local name, or of one of a function around; None for names of the module."""
+        env: Env | None = self
+        while env is not None:
+            if name in env.names:
+                inner = env is not self and name in env.several
+                return Unknown(f"`{name}` is bound several times around the function") if inner else env.names[name]
+            env = env.outer
+        return None
+
+    def copy(self) -> "Env":
+        """The same names, to be bound apart in a branch."""
+        return replace(self, names=dict(self.names))
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the project, with the names around it, and its object if it is a bound method."""
+
+    module: Module
+    node: FunctionNode
+    around: Env | None = None
+    bound: "Type | None" = None
+    owner: Definition | None = None
+
+
+@dataclass(frozen=True)
+class LibraryFunction:
+    """A function or a method of a library, by its qualified name. `of` is the object of a method."""
+
+    qualname: str
+    of: "Type | None" = None
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a transformation returns: a function that calls `function` (`jax.vmap(f)`, `functools.partial(f, 2)`)."""
+
+    by: str
+    function: "Type"
+    arguments: "tuple[Type, ...]" = ()
+    keywords: "tuple[tuple[str, Type], ...]" = ()
+
+
+@dataclass(frozen=True)
+class ClassOf:
+    """A class itself: of the project, or of a library by its qualified name."""
+
+    cls: Definition | str
+
+
+@dataclass(frozen=True)
+class Package:
+    """A module, by its qualified name."""
+
+    qualname: str
+
+
+@dataclass(frozen=True)
+class Union:
+    """One of several types."""
+
+    options: "tuple[Type, ...]"
+
+
+Type: TypeAlias = (
+    Array
+    | Given
+    | Static
+    | Nothing
+    | Unknown
+    | Items
+    | Object
+    | LibraryObject
+    | Function
+    | LibraryFunction
+    | Applied
+    | ClassOf
+    | Package
+    | Union
+)
+
+
+def options(value: Type | None) -> Iterator[Type]:
+    """The alternatives of a type."""
+    if isinstance(value, Union):
+        yield from value.options
+    elif value is not None:
+        yield value
+
+
+def join(values: "Iterable[Type | None]") -> Type:
+    """The type of a value that has one of some types. None stands for a name that is not bound: reading it raises."""
+    found: list[Type] = []
+    for value in values:
+        for option in options(value):
+            merged = next((at for at, each in enumerate(found) if _merges(each, option)), None)
+            if merged is not None:
+                found[merged] = _merge(found[merged], option)
+            elif option not in found:
+                found.append(option)
+    unknown = [each for each in found if isinstance(each, Unknown)]
+    if unknown:
+        return next((each for each in unknown if not each.noted), unknown[0])
+    if len(found) > _MOST:
+        return Unknown(f"it has more than {_MOST} types")
+    return found[0] if len(found) == 1 else Union(tuple(found)) if found else Nothing()
+
+
+def _merges(one: Type, other: Type) -> bool:
+    if isinstance(one, Items) and isinstance(other, Items):
+        return one.kind == other.kind
+    return type(one) is type(other) and isinstance(one, Array | Static)
+
+
+def _merge(one: Type, other: Type) -> Type:
+    if one == other:
+        return one
+    if isinstance(one, Array) and isinstance(other, Array):
+        shape = one.shape if one.shape == other.shape else None
+        return Array(shape, one.cast or other.cast, one.certain and other.certain)
+    if isinstance(one, Items) and isinstance(other, Items):
+        if one.fresh != other.fresh and not (is_data(one) and is_data(other)):
+            return Items(one.kind, None, Unknown("it is one of several containers"))
+        fresh = one.fresh if one.fresh == other.fresh else 0
+        if one.parts is not None and other.parts is not None and len(one.parts) == len(other.parts):
+            parts = tuple(join(pair) for pair in zip(one.parts, other.parts, strict=True))
+            return Items(one.kind, parts, None, fresh, one.keys if one.keys == other.keys else None)
+        elements = [each.element for each in (one, other) if each.parts != ()]
+        return Items(one.kind, None, join(elements) if elements else None, fresh)
+    return Static()
+
+
+def without_none(value: Type) -> Type:
+    """The type of a value that is not None."""
+    return join(option for option in options(value) if not isinstance(option, Nothing))
+
+
+def is_static(value: Type) -> bool:
+    """True if Python knows the value while jax traces."""
+    match value:
+        case Static() | Nothing() | ClassOf() | Function() | LibraryFunction() | Package():
+            return True
+        case Unknown(noted=noted):
+            return noted
+        case Items(parts=None, each=each):
+            return each is None or is_static(each)
+        case Items(parts=parts):
+            return all(map(is_static, parts or ()))
+        case Union(options=found):
+            return all(map(is_static, found))
+        case _:
+            return False
+
+
+def is_data(value: Type) -> bool:
+    """True if an array function accepts the value and calls no code of the project for it."""
+    match value:
+        case Array() | Static() | Nothing() | Given() | ClassOf() | LibraryFunction():
+            return True
+        case Unknown(noted=noted):
+            return noted
+        case Items():
+            return value.element is None or is_data(value.element)
+        case Union(options=found):
+            return all(map(is_data, found))
+        case _:
+            return False
+
+
+def keywords_of(values: Mapping[str, Type]) -> tuple[tuple[str, Type], ...]:
+    """Named types in an order that compares equal."""
+    return tuple(sorted(values.items()))
