@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from scanify.analysis.index.meaning import Definition, External, Package as IndexPackage
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base, code_of
+from scanify.analysis.language.shapes import LAST_AXIS, weakened
 from scanify.analysis.language.types import (
     Array,
     ClassOf,
@@ -187,7 +188,8 @@ class Expressions(Base):
             case Array():
                 return Array(certain=value.certain) if self._harmless(value, "getitem") else self._acting(node, env)
             case Given():
-                return value if self._harmless(value, "getitem") else self._acting(node, env)
+                inner = Given(f"{value.name}[...]") if not value.name.endswith("[...]") else value
+                return inner if self._harmless(value, "getitem") else self._acting(node, env)
             case Static():
                 return Static(f"{value.text}[{index.text}]" if isinstance(index, Static) and index.text else None)
             case Items(kind="iterator"):
@@ -240,6 +242,10 @@ class Expressions(Base):
             return noted
         name = _OPERATORS[type(operator)]
         flat = [option for value in values for option in options(value)]
+        if name == "add" and all(isinstance(each, Items) and each.kind in ("list", "tuple") for each in flat):
+            kinds = [each for each in flat if isinstance(each, Items)]
+            elements = [each.element for each in kinds if each.element is not None]
+            return Items(kinds[0].kind, None, join(elements) if elements else None, self.tick())
         for part, value in zip(parts, values, strict=True):
             for option in options(value):
                 if isinstance(option, Object) and not self.is_enum(option.cls):
@@ -249,9 +255,11 @@ class Expressions(Base):
                 if not is_data(option) and not isinstance(option, Object):
                     return self.note(env.module, node, why_of(part, option))
         if any(isinstance(each, Array) for each in flat):
-            return _arrays(values)
+            found = _arrays(values)
+            return weakened(found) if name == "matmul" else found
         if any(isinstance(each, Given) for each in flat):
-            return next(each for each in flat if isinstance(each, Given))
+            given = next(each for each in flat if isinstance(each, Given))
+            return Given(f"{given.name} @") if name == "matmul" else given
         if any(isinstance(each, Items) for each in flat):
             kinds = [each for each in flat if isinstance(each, Items)]
             return Items(kinds[0].kind, None, join(each.element for each in kinds), self.tick())
@@ -492,6 +500,7 @@ def _arrays(values: Sequence[Type]) -> Array:
     """The result of an operator on arrays: the shape of the carry, if one operand has it and none another's."""
     arrays = [option for value in values for option in options(value) if isinstance(option, Array)]
     shapes = {each.shape for each in arrays} - {None}
+    shapes = {each for each in shapes if not (each or "").endswith(LAST_AXIS)} or shapes
     casts = [each.cast for each in arrays if each.cast and not _INTEGRAL.search(each.cast)]
     shape = shapes.pop() if len(shapes) == 1 else None
     return Array(shape, casts[0] if casts else None, all(each.certain for each in arrays))

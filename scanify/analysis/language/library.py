@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.expressions import noted_in, why_of
-from scanify.analysis.language.shapes import KEEPS_SHAPE, SAME_SHAPE, cast_of, texts, turned, whole_shape
+from scanify.analysis.language.shapes import KEEPS_SHAPE, SAME_SHAPE, cast_of, texts, turned, weakened, whole_shape
 from scanify.analysis.language.types import (
     Applied,
     Array,
@@ -155,7 +155,7 @@ class Libraries(Base):
         if qualname in ("jax.jvp", "jax.linearize"):
             self.call(env, node, args[0], [Array()], {})
             return Items("tuple", (Array(), LibraryFunction("jax.lax.stop_gradient")), None, self.tick())
-        moved = any(each in keywords for each in ("in_axes", "out_axes", "in_specs"))
+        moved = any(not _is_first_axis(keywords[each]) for each in ("in_axes", "out_axes", "in_specs") if each in keywords)
         return Applied(f"{qualname} moved" if moved else qualname, args[0])
 
     def call_applied(self, env: Env, node: ast.expr, callee: Applied, args: Types, keywords: Named) -> Type:
@@ -315,7 +315,7 @@ class Libraries(Base):
         """An object of a class of a library, with the arguments of its constructor."""
         if not qualname.startswith("equinox.nn."):
             return self.note(env.module, node, f"`{qualname}` is not listed")
-        for value in (*args, *keywords.values()):
+        for value in (*args, *keywords.values()) if not self.muted else ():
             if isinstance(without_none(value), Unknown) or (
                 isinstance(value, Object) and qualname.rpartition(".")[2] not in ("Sequential", "Lambda", "WeightNorm", "SpectralNorm", "Shared")
             ):
@@ -355,7 +355,7 @@ class Libraries(Base):
             for key in ("activation", "final_activation", 4, 5):
                 if key in given:
                     self.call(env, node, given[key], [Array()], {})
-            return _kept(args)
+            return weakened(_kept(args))
         if name == "GRUCell":
             return args[1] if len(args) > 1 else Array()
         if name == "LSTMCell":
@@ -364,6 +364,8 @@ class Libraries(Base):
             return Items("tuple", (_kept(args), LibraryObject("equinox.nn.State")), None, self.tick())
         if not name.startswith(tables.PLAIN_LAYERS):
             return self.note(env.module, node, f"calling an `{name}` is not listed")
+        if name == "Linear":
+            return weakened(_kept(args))
         return _kept(args) if name in KEEPS_SHAPE or self._same_padding(value, given) else Array()
 
     def _same_padding(self, value: LibraryObject, given: Mapping[str | int, Type]) -> bool:
@@ -488,6 +490,13 @@ _HIGHER = {
     "scan": "scan", "map": "map", "associative_scan": "associative", "cond": "cond", "switch": "switch",
     "while_loop": "while", "fori_loop": "fori", "tree_map": "tree", "reduce": "reduce", "tree_at": "at",
 }  # fmt: skip
+
+
+def _is_first_axis(value: Type) -> bool:
+    """True if a mapping is over the first axis: 0, None, or a tuple of those."""
+    if isinstance(value, Items) and value.parts is not None:
+        return all(map(_is_first_axis, value.parts))
+    return isinstance(value, Nothing) or (isinstance(value, Static) and value.text == "0")
 
 
 def _inner(value: Type) -> Type:

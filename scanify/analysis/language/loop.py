@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language.library import LAYER
+from scanify.analysis.language.shapes import LAST_AXIS
 from scanify.analysis.language.types import (
     Array,
     ClassOf,
@@ -32,6 +33,10 @@ from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.scope import FUNCTIONS, Scope
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
+
+
+_NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
+"""Dtypes that a layer's parameters usually do not have: what a layer adds to such an array gives another dtype."""
 
 
 @dataclass(frozen=True)
@@ -164,15 +169,15 @@ class _LoopWalker(Walker):
         )
         body = env.copy()
         self.starts = {name: env.lookup(name) or Nothing() for name in self.shape.carry}
+        if self.loop.start is not None:
+            with self.silent():
+                self.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
         carries = {name: self._carried(name, start) for name, start in self.starts.items()}
         body.names.update(carries)
         for walk in self.loop.walks:
             self.bind(walk.target, self._walked(walk, env), body)
         if self.loop.index is not None:
             self.bind(self.loop.index.target, Static(), body)
-        if self.loop.start is not None:
-            with self.silent():
-                self.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
         for _ in range(2):
             again = body.copy()
             self.run(self.loop.ahead_body, again, [])
@@ -189,9 +194,14 @@ class _LoopWalker(Walker):
         """The type of the element of a walk; of the layers of no known class one that may be called."""
         is_layers = walk is self.shape.layer
         with self.silent():
-            source = self.evaluate(walk.base, env)
+            bases = [self.evaluate(each, env) for each in walk.bases]
+            source = bases[0] if len(bases) == 1 else Items("list", None, join(self._elements(each, env, walk) for each in bases))
             if walk.element is not None:
-                found = self.evaluate(walk.element, env)
+                inner = env.copy()
+                for target in ast.walk(self.loop.target):
+                    if isinstance(target, ast.Name):
+                        inner.names[target.id] = Static()
+                found = self.evaluate(walk.element, inner)
                 found = join([self.element(env.module, walk.base, source)]) if isinstance(found, Unknown) else found
             elif walk.order.value == "values" and isinstance(source, Items):
                 found = source.element or Unknown("nothing shows its elements")
@@ -222,9 +232,9 @@ class _LoopWalker(Walker):
         for option in options(start):
             match option:
                 case Array():
-                    found.append(Array(name, None, option.certain))
+                    found.append(Array(option.shape or name, None, option.certain))
                 case Given():
-                    found.append(Array(name, None, False))
+                    found.append(Array(option.name, None, False))
                 case Static():
                     text = f"`{name}` keeps its dtype, though it starts as a Python number"
                     self.condition(self.loop.module, self.loop.node, text)
@@ -256,7 +266,16 @@ class _LoopWalker(Walker):
     def _keeps(self, carries: dict[str, Type], after: Env) -> None:
         """The conditions under which a carry keeps its shape and dtype."""
         for name, before in carries.items():
-            for text in _doubts(name, before, after.names.get(name, Nothing())):
+            if name in self.shape.last or isinstance(self.starts.get(name), Nothing):
+                continue
+            value = after.names.get(name, Nothing())
+            casts = {each.cast for each in options(value) if isinstance(each, Array)}
+            for start in options(self.starts.get(name)):
+                cast = start.cast if isinstance(start, Array) else None
+                if cast is not None and cast.rpartition(".")[2].strip("'\"") in _NARROW and casts != {cast}:
+                    text = f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop"
+                    self.condition(self.loop.module, self.loop.node, text)
+            for text in _doubts(name, before, value):
                 self.condition(self.loop.module, self.loop.node, text)
 
 
@@ -265,7 +284,7 @@ def _doubts(name: str, before: Type, after: Type) -> Iterator[str]:
         match option:
             case Array():
                 shapes = {each.shape for each in options(before) if isinstance(each, Array)}
-                if option.shape not in shapes or not shapes:
+                if (option.shape or "").removesuffix(LAST_AXIS) not in shapes:
                     yield f"`{name}` keeps its shape, which its layers are not shown to keep"
                 if option.cast is not None:
                     yield f"`{name}` keeps its dtype, though it is cast to `{option.cast}`"

@@ -28,6 +28,7 @@ from scanify.analysis.language.types import (
     join,
     keywords_of,
     options,
+    settled,
     without_none,
 )
 from scanify.analysis.values import tables
@@ -89,8 +90,10 @@ class Objects(Base):
         if name in tables.MEASURES:
             shape = value.shape if isinstance(value, Array) else None
             return Static(f"{name}:{shape}" if shape else None)
-        if isinstance(value, Given):
+        if isinstance(value, Given) and not self.muted:
             return self.note(env.module, node, why_of(node, value))
+        if isinstance(value, Given):
+            value = Array(value.name, None, False)
         if name in ("T", "mT") and isinstance(value, Array):
             return turned(value, name)
         if name in tables.VIEWS:
@@ -262,11 +265,11 @@ class Objects(Base):
         """The type of a field, unless other code may put something else there."""
         if all(isinstance(each, Array | Static | Nothing) for each in options(value)):
             return join(Array() if isinstance(each, Array) else each for each in options(value))
-        if self.classes.is_replaced(cls, name):
-            return Unknown(f"code of the project stores another `{name}`")
-        if self._is_exchanged(name):
-            return Unknown(f"`tree_at` or `replace` may put something else at `{name}`")
-        return value
+        if self.classes.is_replaced(cls, name) or self._is_exchanged(name):
+            field = self.classes.fields(cls).get(name)
+            declared = self.annotated(field.owner.module, field.statement.annotation) if field is not None else None
+            return declared or Unknown(f"code of the project may put something else at `{name}`")
+        return settled(value)
 
     def _is_exchanged(self, name: str) -> bool:
         """True if code of the project names a field in `tree_at` or `replace`."""

@@ -19,6 +19,20 @@ KEEPS_SHAPE = ("LayerNorm", "RMSNorm", "GroupNorm", "Dropout", "Identity", "PReL
                 "RotaryPositionalEmbedding", "MultiheadAttention")  # fmt: skip
 
 
+LAST_AXIS = " @"
+"""Ends the shape of an array that differs from a carry's in the size of one axis at most.
+
+Layers that are built alike and applied one after another make that size the one that each of them expects.
+"""
+
+
+def weakened(value: Array) -> Array:
+    """The result of a product with a matrix."""
+    if value.shape is None or value.shape.endswith(LAST_AXIS):
+        return value
+    return Array(f"{value.shape}{LAST_AXIS}", value.cast, value.certain)
+
+
 def cast_of(node: ast.expr, keywords: Named) -> str | None:
     if isinstance(node, ast.Call) and "dtype" in keywords:
         found = next(each.value for each in node.keywords if each.arg == "dtype")

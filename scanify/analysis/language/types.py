@@ -243,6 +243,18 @@ def _merge(one: Type, other: Type) -> Type:
     return Static()
 
 
+def settled(value: Type) -> Type:
+    """A value with its containers as ones that were made long before."""
+    match value:
+        case Items(parts=parts, each=each):
+            made = None if parts is None else tuple(map(settled, parts))
+            return Items(value.kind, made, None if each is None else settled(each), 0, value.keys)
+        case Union(options=found):
+            return join(map(settled, found))
+        case _:
+            return value
+
+
 def without_none(value: Type) -> Type:
     """The type of a value that is not None."""
     return join(option for option in options(value) if not isinstance(option, Nothing))
