@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.types import Env, Function, Items, Type, Unknown, join
@@ -27,6 +28,8 @@ class Base(ABC):
         self.index = project.index
         self.classes = project.classes
         self.found: dict[tuple[str, object], Obligation] = {}
+        self.effects: dict[str, Place | None] = {}
+        self.notes: dict[str, None] = {}
         self.muted = 0
         self.raising = 0
         self.clock = 0
@@ -40,6 +43,12 @@ class Base(ABC):
         """Record that an operation is not understood, and return the type of its result."""
         self.condition(module, node, f"`{code_of(module, node)}` is not understood: {why}")
         return Unknown(why, noted=not self.muted)
+
+    def effect(self, module: Module, node: ast.AST, text: str) -> Unknown:
+        """Record that an iteration changes something outside of it, in words, and return the type of the result."""
+        if not self.muted:
+            self.effects.setdefault(text, module.place(node) if hasattr(node, "lineno") else None)
+        return Unknown(text, noted=not self.muted)
 
     def unknown(self, module: Module, node: ast.AST, value: Unknown) -> Unknown:
         """An operation on a value of no type: an obligation, unless the value comes from one."""

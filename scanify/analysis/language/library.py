@@ -6,7 +6,7 @@ A name that is not listed is not understood. The lists are of functions, never o
 import ast
 from collections.abc import Mapping, Sequence
 
-from scanify.analysis.language.base import Base
+from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.expressions import noted_in, why_of
 from scanify.analysis.language.shapes import KEEPS_SHAPE, SAME_SHAPE, cast_of, texts, turned, weakened, whole_shape
 from scanify.analysis.language.types import (
@@ -37,6 +37,10 @@ Types = Sequence[Type]
 Named = Mapping[str, Type]
 
 _STATEFUL = ("BatchNorm", "SpectralNorm")
+_SAID = {
+    "jax.debug.print": "prints for each layer, in the backward pass too if layers are recomputed there",
+    "warnings.warn": "warns once, while the layers are traced",
+}
 _HOST = ("numpy", "math", "cmath", "scipy")
 _ARRAYS = ("jax", "equinox", "einops")
 _STATIC_PACKAGES = frozenset("math cmath operator itertools re copy dataclasses typing collections functools".split())
@@ -81,6 +85,11 @@ class Libraries(Base):
             return args[0] if args else Static()
         if tables.is_listed(qualname):
             return self._computed(env, node, qualname, args, keywords)
+        if qualname in _SAID:
+            self.notes.setdefault(f"`{qualname}` {_SAID[qualname]}" if not self.muted else "", None)
+            return Nothing()
+        if qualname.startswith(tables.IMPURE) and not self.muted:
+            return self.effect(env.module, node, f"`{code_of(env.module, node)}` has a side effect")
         text = f"`{qualname}` is not on the list of functions that only compute; give a case"
         return self.note(env.module, node, text)
 
@@ -391,7 +400,7 @@ class Libraries(Base):
             this = env.this or Nothing()
             return LibraryObject("builtins.super", (("this", this),))
         if name in ("print", "input", "open", "exec", "eval", "compile", "breakpoint", "__import__", "globals", "locals", "setattr", "delattr", "next"):
-            return self.note(module, node, f"`{name}` does more than compute")
+            return self.effect(module, node, f"`{name}` has a side effect")
         unknown = next((each for each in args if isinstance(without_none(each), Unknown)), None)
         if unknown is not None:
             return self.note(module, node, why_of(node, unknown))

@@ -4,9 +4,10 @@
 """
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language.library import LAYER
@@ -43,19 +44,33 @@ _NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32
 class LoopObligations:
     """What must hold of a loop's body. `layers` is the type of the layers, None if the loop was not reached.
 
-    `starts` are the types that the carries begin with.
+    `starts` are the types that the carries begin with, `beside` those of what is walked beside the layers. `effects`
+    change something outside of an iteration, each in words and with its place; `notes` are facts that a user should
+    know.
     """
 
     obligations: tuple[Obligation, ...]
     layers: Type | None
-    starts: tuple[tuple[str, Type], ...] = ()
+    starts: Mapping[str, Type] = field(default_factory=dict)
+    beside: Mapping[Walk, Type] = field(default_factory=dict)
+    effects: Mapping[str, Place | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    results: Mapping[str, Type] = field(default_factory=dict)
 
 
 def understood(project: ProjectFacts, loop: Loop, shape: LoopShape) -> LoopObligations:
     """Walk the function around a loop, and then one iteration, of which every operation must be understood."""
     walker = _LoopWalker(project, loop, shape)
     walker.begin()
-    return LoopObligations(tuple(walker.found.values()), walker.layers, tuple(walker.starts.items()))
+    return LoopObligations(
+        tuple(walker.found.values()),
+        walker.layers,
+        walker.starts,
+        walker.beside,
+        walker.effects,
+        tuple(each for each in walker.notes if each),
+        walker.results,
+    )
 
 
 class _LoopWalker(Walker):
@@ -68,6 +83,8 @@ class _LoopWalker(Walker):
         self.target = loop.node
         self.layers: Type | None = None
         self.starts: dict[str, Type] = {}
+        self.beside: dict[Walk, Type] = {}
+        self.results: dict[str, Type] = {}
         self.inside = False
 
     # -- up to the loop --------------------------------------------------------------------------------------------
@@ -184,6 +201,7 @@ class _LoopWalker(Walker):
             self.run(self.loop.body, again, [])
             if not self._changes(carries, again, body):
                 break
+        self.results = {name: again.names[name] for name in carries if name in again.names}
         self._keeps(carries, again)
         self.muted = muted
         self.inside = False
@@ -208,6 +226,7 @@ class _LoopWalker(Walker):
             else:
                 found = self._elements(source, env, walk)
         if not is_layers:
+            self.beside[walk] = found
             for option in options(found):
                 if isinstance(option, Unknown):
                     self.note(env.module, walk.source, option.why)

@@ -103,6 +103,9 @@ class Statements(Base):
                 return True
             case ast.ClassDef() if self.muted:
                 return True
+            case ast.Global() | ast.Nonlocal() | ast.Delete():
+                self.effect(env.module, node, self._unlisted(env.module, node))
+                return True
             case _:
                 self.condition(env.module, node, self._unlisted(env.module, node))
                 self._forget(node, env)
@@ -141,7 +144,7 @@ class Statements(Base):
             case ast.Subscript():
                 self._store_item(target, value, env)
             case _:
-                self.note(env.module, target, "an object that is not made here is changed")
+                self.effect(env.module, target, f"the body assigns to `{code_of(env.module, target)}`")
 
     def _unpack(self, target: ast.expr, targets: Sequence[ast.expr], value: Type, env: Env) -> None:
         starred = [at for at, each in enumerate(targets) if isinstance(each, ast.Starred)]
@@ -189,7 +192,7 @@ class Statements(Base):
         if isinstance(holder, Unknown) and holder.noted:
             return
         if not isinstance(holder, Items) or holder.kind not in ("list", "dict"):
-            self.note(env.module, target, why_of(target.value, holder, "it is changed in place"))
+            self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
             return
         if not is_static(index):
             self.note(env.module, target, why_of(target.slice, index))
@@ -199,7 +202,7 @@ class Statements(Base):
     def change(self, env: Env, node: ast.AST, holder_node: ast.expr, holder: Items, value: Type | None) -> None:
         """Note that a container gets another element; one that was made before the iteration must not."""
         if not self.is_fresh(holder.fresh) and not self._is_collected(holder_node):
-            self.note(env.module, node, f"`{code_of(env.module, holder_node)}` is changed and was made before")
+            self.effect(env.module, node, f"`{code_of(env.module, holder_node)}` is changed and was made before")
             return
         if holder.kind == "set" and value is not None and not is_static(value):
             self.note(env.module, node, "a set compares its elements")
@@ -225,7 +228,7 @@ class Statements(Base):
         held = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target) if isinstance(node.target, ast.Name) else None
         value = self.evaluate(node.value, env)
         if held is None:
-            self.note(env.module, node.target, "it is changed in place")
+            self.effect(env.module, node, f"`{code_of(env.module, node.target)}` is changed in place")
             return True
         before = self.evaluate(held, env)
         for option in options(before):
