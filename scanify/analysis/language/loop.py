@@ -44,7 +44,8 @@ _NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32
 class LoopObligations:
     """What must hold of a loop's body. `layers` is the type of the layers, None if the loop was not reached.
 
-    `starts` are the types that the carries begin with, `beside` those of what is walked beside the layers. `effects`
+    `starts` are the types that the carries begin with, `beside` those of the elements that are walked beside the
+    layers, `sources` those of the containers. `effects`
     change something outside of an iteration, each in words and with its place; `notes` are facts that a user should
     know.
     """
@@ -53,6 +54,7 @@ class LoopObligations:
     layers: Type | None
     starts: Mapping[str, Type] = field(default_factory=dict)
     beside: Mapping[Walk, Type] = field(default_factory=dict)
+    sources: Mapping[Walk, Type] = field(default_factory=dict)
     effects: Mapping[str, Place | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     results: Mapping[str, Type] = field(default_factory=dict)
@@ -67,6 +69,7 @@ def understood(project: ProjectFacts, loop: Loop, shape: LoopShape) -> LoopOblig
         walker.layers,
         walker.starts,
         walker.beside,
+        walker.sources,
         walker.effects,
         tuple(each for each in walker.notes if each),
         walker.results,
@@ -84,6 +87,7 @@ class _LoopWalker(Walker):
         self.layers: Type | None = None
         self.starts: dict[str, Type] = {}
         self.beside: dict[Walk, Type] = {}
+        self.sources: dict[Walk, Type] = {}
         self.results: dict[str, Type] = {}
         self.inside = False
 
@@ -225,6 +229,7 @@ class _LoopWalker(Walker):
                 found = source.element or Unknown("nothing shows its elements")
             else:
                 found = self._elements(source, env, walk)
+        self.sources[walk] = source
         if not is_layers:
             self.beside[walk] = found
             for option in options(found):

@@ -1,0 +1,95 @@
+"""Whether one body can be applied to all layers of a loop: what shows that it cannot, and what leaves it open."""
+
+import ast
+from collections.abc import Iterator
+
+from scanify.analysis.flow.shape import LoopShape
+from scanify.analysis.flow.starts import may_begin_as_none
+from scanify.analysis.language.constructor import is_key_name
+from scanify.analysis.language.loop import LoopObligations
+from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Object, Static, Type, options
+from scanify.analysis.lists.alike import Alike
+from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.lower.loop import Form, Loop
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.plan import Bodies
+
+
+def bodies_of(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations) -> Bodies:
+    """What speaks against one body for all layers; the number of a layer does not, which is an array then."""
+    several = next(_several(loop, layers, alike, shape, body), None)
+    doubts = tuple(dict.fromkeys((*_doubts(loop, shape, body), *_of_others(loop, shape))))
+    return Bodies(several, None if several else alike.unlike, () if several else doubts)
+
+
+def _several(
+    loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations
+) -> Iterator[str]:
+    """Why no one body can be applied to all layers."""
+    if alike.refusal is not None:
+        yield alike.refusal[1]
+    if alike.unlike is not None and (layers.several or layers.functions or len(layers.classes) > 1):
+        yield alike.unlike
+    if shape.ends_early:
+        yield "this loop may end before its last layer"
+    for name, start in body.starts.items():
+        if is_key_name(name):
+            continue
+        if isinstance(start, Nothing):
+            yield f"`{name}`, which goes from one to the next, begins as None"
+    if _branches_beside(loop, shape):
+        yield "the loop asks for the value of what it walks beside the layers"
+    if any(_holds_number(body.beside.get(walk)) for walk in shape.beside):
+        yield "Python numbers are walked beside the layers, and may be used as sizes or axes"
+    if shape.collections and (
+        shape.collected.keyed or any(not isinstance(body.beside.get(walk), Array) for walk in shape.beside)
+    ):
+        yield "what is collected has the names or the numbers that are walked beside the layers"
+
+
+def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
+    """What must hold of the carries for one body to fit: that the first layer is passed what each of them returns."""
+    within = loop.form is Form.REDUCE
+    for name in shape.carry:
+        start = body.starts.get(name)
+        if not is_key_name(name) and (may_begin_as_none(loop, name) or _otherwise(start, within)):
+            yield f"`{name}` has the structure before the loop that each layer gives it, and may begin as None"
+        elif name in shape.last:
+            yield f"`{name}` has the shape and the dtype before the loop that each layer gives it"
+
+
+def _otherwise(value: Type | None, within: bool = False) -> bool:
+    for option in options(value):
+        if isinstance(option, Nothing) or (within and isinstance(option, Static)):
+            return True
+        if isinstance(option, Items) and option.parts is not None:
+            if any(_otherwise(part, True) for part in option.parts):
+                return True
+    return False
+
+
+def _branches_beside(loop: Loop, shape: LoopShape) -> bool:
+    """True if the body branches on what is walked beside the layers: then it holds Python values, no arrays."""
+    names = {each.id for walk in shape.beside for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
+    return any(name in names for name, _ in shape.concretized)
+
+
+def _of_others(loop: Loop, shape: LoopShape) -> Iterator[str]:
+    """What must hold of further lists of modules that are walked beside the layers, which may differ, too."""
+    first = len(shape.xs) - len(shape.beside)
+    for xs, walk in zip(shape.xs[first:], shape.beside, strict=True):
+        if xs.layers:
+            yield f"one body fits all layers in `{loop.code(walk.source)}`, too"
+
+
+def _holds_number(value: Type | None) -> bool:
+    """True if a value is a number or a text, or a tuple or an object with one in it."""
+    for option in options(value):
+        if isinstance(option, Static | LibraryFunction):
+            return True
+        held = [each for _, each in option.fields or ()] if isinstance(option, Object) and option.fields else []
+        if isinstance(option, Items):
+            held = list(option.parts or ([option.each] if option.each is not None else []))
+        if not isinstance(option, Object) and any(map(_holds_number, held)):
+            return True
+    return False

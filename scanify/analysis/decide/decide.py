@@ -1,0 +1,229 @@
+"""From facts to decisions: one plan or one refusal for each loop over modules, whatever its form."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from scanify.analysis.decide.fact import LoopFact
+from scanify.analysis.decide.framework import framework_of, shared_objects
+from scanify.analysis.decide.owner import owner_name
+from scanify.analysis.decide.remedies import REMEDIES
+from scanify.analysis.decide.sequential import sequential
+from scanify.analysis.decide.stack import Refused, StackChoice, choose_stack
+from scanify.analysis.facts import Place
+from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.lower.body_place import body_place
+from scanify.analysis.lower.loop import Form, Loop, Order
+from scanify.analysis.obligation import Kind as ObligationKind
+from scanify.analysis.plan import (
+    CallStack,
+    Folded,
+    Framework,
+    Holds,
+    InitStack,
+    Kind,
+    LayerCall,
+    Mapped,
+    Plan,
+    Refusal,
+)
+from scanify.analysis.project_facts import ProjectFacts
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user asks for: how to stack, the files that may be changed, and whether lists of parameters count as
+    lists of layers, and `BlockSeq`s of haliax as loops, too."""
+
+    stack: StackChoice
+    given: frozenset[Path]
+    parameters: bool = False
+    block_seqs: bool = False
+
+
+def decide(
+    project: ProjectFacts, choices: Choices, fact: LoopFact, stays: Place | None = None
+) -> Plan | Refusal | None:
+    """The decision about one loop; None if it is not worth a word. `stays` is another loop over its list."""
+    layers, loop = fact.layers, fact.loop
+    if loop.ignored:
+        return None
+    if loop.form is Form.SEQUENTIAL:
+        return sequential(project, choices.stack, fact)
+    refusal = fact.alike.refusal or fact.gain.refusal
+    if fact.kind is Kind.MAP and loop.element is not None:
+        if fact.gain.refusal is not None or constructs(loop) or not layers.classes:
+            return None
+        if loop.is_statement and (fact.problems or refusal is not None):
+            return None
+    if fact.problems:
+        return refuse(fact, *fact.problems[0])
+    if refusal is not None:
+        return refuse(fact, *refusal)
+    framework = framework_of(project, layers)
+    stack = choose_stack(project, fact, choices.stack, choices.given, framework, stays)
+    if isinstance(stack, Refused):
+        return refuse(fact, stack.rule, stack.reason, stack.place, stack.remedy)
+    plan = _plan(project, fact, stack, framework)
+    undecided = fact.gain.undecided
+    if undecided is not None and not fact.trees:
+        refused = refuse(fact, _open_rule(layers), undecided.text, undecided.place)
+        return replace(refused, undecided=plan if framework is Framework.EQUINOX else None)
+    return plan
+
+
+def _open_rule(layers: LayerList) -> str:
+    """The rule of a loop whose layers the source leaves open."""
+    if layers.made and not layers.open:
+        return "SCN203"
+    return "SCN215" if layers.parameter else "SCN201"
+
+
+def constructs(loop: Loop) -> bool:
+    """True if a loop runs while an object is made."""
+    name = loop.scope.function.name if loop.scope.function is not None else ""
+    return name in ("__init__", "__post_init__", "__check_init__", "init")
+
+
+def refuse(fact: LoopFact, rule: str, reason: str, at: Place | None, remedy: str = "") -> Refusal:
+    """The refusal of a loop."""
+    shape = fact.shape
+    return Refusal(
+        place=fact.loop.place,
+        rule=rule,
+        reason=reason,
+        kind=fact.kind,
+        container=fact.loop.code(fact.layers.walk.base),
+        carry=shape.carry,
+        xs=shape.xs,
+        broadcast=shape.broadcast,
+        ys=tuple(each.name for each in shape.collections),
+        at=at,
+        remedy=remedy or REMEDIES.get(rule, ""),
+    )
+
+
+# -- the plan --------------------------------------------------------------------------------------------------------
+
+
+def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, framework: Framework) -> Plan:
+    loop, layers, shape = fact.loop, fact.layers, fact.shape
+    in_call = isinstance(stack, CallStack)
+    equal_layers = _are_equal(fact, in_call)
+    alike = fact.alike.holds is Holds.ARRAY_STACKED and fact.one_body and equal_layers
+    shared = shared_objects(loop, layers, shape) if framework is Framework.NNX else ()
+    obligations = [*_of_list(project, fact, framework), *fact.obligations, *shared, *fact.cost]
+    if isinstance(stack, InitStack):
+        obligations += [each.text for each in fact.alike.obligations]
+    return Plan(
+        place=loop.place,
+        kind=fact.kind,
+        container=_container(loop, layers, in_call),
+        layer=_target(loop, layers.walk.target),
+        carry=shape.carry,
+        body=body_place(loop),
+        stack=stack,
+        xs=shape.xs,
+        broadcast=tuple(name for name in shape.broadcast if name != loop.appends_to),
+        ys=(loop.appends_to,) if loop.appends_to else tuple(each.name for each in shape.collections),
+        call=_with_owner(project, fact, in_call),
+        taken=project.index.words(loop.module.path),
+        obligations=tuple(dict.fromkeys(obligations)),
+        cost=fact.cost,
+        notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *_notes(stack)))),
+        rule=_rule(fact, alike),
+        holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
+        mapped=Mapped(loop.code(loop.element), loop.appends_to) if loop.element is not None else None,
+        folded=_folded(loop),
+        collections=shape.collections,
+        unset=shape.unset,
+        numbers=layers.walk.numbers if layers.walk.order is Order.NUMBERED and not in_call else None,
+        replaced=loop.replaced,
+        ahead=loop.ahead,
+        exits=shape.exit_words,
+        bodies=fact.bodies,
+        equal_layers=equal_layers,
+        trees=fact.trees,
+        framework=framework,
+    )
+
+
+def _are_equal(fact: LoopFact, in_call: bool) -> bool:
+    """True if what is stacked are all layers of the list as it was built."""
+    layers = fact.layers
+    if layers.walk.order not in (Order.WHOLE, Order.NUMBERED) or len(layers.walk.bases) > 1:
+        return False
+    if layers.of_dict or layers.parameter or layers.view:
+        return False
+    changed = fact.uses.keeps is not None and fact.uses.keeps.changes
+    return not (in_call and (changed or layers.optional or layers.attribute is None))
+
+
+def _rule(fact: LoopFact, alike: bool) -> str:
+    """The rule of a loop that can be rewritten."""
+    if fact.trees:
+        return "SCN106"
+    if fact.loop.element is not None or not fact.shape.carry:
+        return "SCN104"
+    if fact.shape.collections:
+        return "SCN105"
+    return "SCN101" if alike else "SCN102"
+
+
+def _target(loop: Loop, target: ast.expr) -> str:
+    """The target of the layers as it is written; one that lowering has made stands nowhere."""
+    if isinstance(target, ast.Name):
+        return target.id
+    return loop.module.code(target) if hasattr(target, "lineno") else ast.unparse(target)
+
+
+def _container(loop: Loop, layers: LayerList, in_call: bool) -> str:
+    walk = layers.walk
+    if walk.order not in (Order.WHOLE, Order.NUMBERED) or len(walk.bases) > 1 or layers.of_dict:
+        return walk.text
+    if walk.order is Order.NUMBERED and in_call:
+        return walk.text
+    return loop.module.code(walk.base)
+
+
+def _folded(loop: Loop) -> Folded | None:
+    if loop.form is not Form.REDUCE or loop.start is None:
+        return None
+    update = loop.body[0]
+    assert isinstance(update, ast.Assign)
+    return Folded(loop.code(update.value), loop.module.code(loop.start))
+
+
+def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Iterator[str]:
+    """What must hold of layers that the source does not show."""
+    layers = fact.layers
+    name = fact.loop.code(layers.walk.base)
+    if fact.trees:
+        name = layers.walk.text if layers.walk.element is not None else name
+        yield f"the elements of `{name}` hold nothing but arrays, and differ in the values of these alone"
+        return
+    if not layers.classes:
+        text = f"the elements of `{name}` are {framework.value} modules, and applying one has no side effects"
+        yield f"{text}: {layers.open[0].text}" if layers.open else text
+    elif any(each.kind is ObligationKind.LAYERS for each in layers.open) and layers.made:
+        yield from dict.fromkeys(each.text for each in layers.open)
+    if layers.may_be_empty:
+        yield f"there is at least one layer in `{name}`"
+    kept = fact.uses.keeps
+    if kept is not None and kept.changes:
+        yield f"the layers that {kept.place} may put into the list are applied without side effects"
+
+
+def _notes(stack: InitStack | CallStack) -> tuple[str, ...]:
+    return (stack.kept,) if isinstance(stack, CallStack) and stack.kept is not None else ()
+
+
+def _with_owner(project: ProjectFacts, fact: LoopFact, in_call: bool) -> LayerCall | None:
+    """Name the class whose method the call runs, if every layer is shown to be of exactly that class."""
+    call, layers = fact.shape.call, fact.layers
+    if call is None or not layers.exact or layers.several:
+        return call
+    if in_call and (layers.parameter or (fact.uses.keeps is not None and fact.uses.keeps.changes)):
+        return call
+    return replace(call, owner=owner_name(project, fact.loop, layers.classes[0], call.method))

@@ -1,0 +1,238 @@
+"""One loop over modules, with everything that is known of it."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from scanify.analysis.decide.bodies import bodies_of
+from scanify.analysis.decide.lengths import other_lengths
+from scanify.analysis.facts import Place
+from scanify.analysis.flow.round_trips import round_trips
+from scanify.analysis.flow.shape import LoopShape, shape_of
+from scanify.analysis.language.constructor import obligations_of
+from scanify.analysis.language.loop import LoopObligations, understood
+from scanify.analysis.language.types import (
+    Applied,
+    Array,
+    Function,
+    Given,
+    Items,
+    LibraryFunction,
+    LibraryObject,
+    Object,
+    Static,
+    options,
+)
+from scanify.analysis.lists.alike import Alike, homogeneity
+from scanify.analysis.lists.find import layers_of
+from scanify.analysis.lists.gain import Gain, gain_of
+from scanify.analysis.lists.layer_list import LayerList, Reason, Varies
+from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.plan import Bodies, Kind
+from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.uses.of_list import Uses, uses_of
+from scanify.analysis.values.classes import dotted
+
+_SUPER = "`super()` without arguments does not work in the function of a scan"
+
+
+@dataclass(frozen=True, eq=False)
+class LoopFact:
+    """What a loop over modules is: its layers, its shape, what its body does, and what speaks against a scan.
+
+    `problems` are in the order in which they are reported. `trees` is true of layers that are trees of arrays.
+    """
+
+    loop: Loop
+    layers: LayerList
+    shape: LoopShape
+    body: LoopObligations
+    alike: Alike
+    gain: Gain
+    uses: Uses
+    problems: tuple[Reason, ...]
+    kind: Kind
+    bodies: Bodies
+    obligations: tuple[str, ...]
+    cost: tuple[str, ...]
+    trees: bool = False
+
+    @property
+    def one_body(self) -> bool:
+        """True if nothing in the loop itself needs the layers one by one."""
+        return self.bodies.one and self.shape.index is None
+
+
+def fact_of(project: ProjectFacts, loop: Loop, layers: LayerList | None = None, *, trees: bool = False) -> LoopFact | None:
+    """Return what is known of a loop, whose layers may be known already; None if it is not over modules."""
+    layers = layers or layers_of(project, loop)
+    if layers is None:
+        return None
+    shape = shape_of(loop, layers.walk)
+    if not shape.applies_layer:
+        return None
+    body = understood(project, loop, shape)
+    shape = _with_types(shape, body)
+    alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)
+    gain = Gain() if trees else gain_of(project, layers)
+    problems = tuple(_problems(loop, layers, shape, body))
+    grouped = _grouped(loop, layers, shape, body)
+    return LoopFact(
+        loop,
+        layers,
+        shape,
+        body,
+        alike,
+        gain,
+        uses_of(project, layers),
+        problems,
+        _kind(loop, layers, shape, grouped, problems, gain),
+        bodies_of(loop, layers, alike, shape, body),
+        tuple(
+            dict.fromkeys(
+                (
+                    *shape.obligations,
+                    *(each.text for each in body.obligations),
+                    *other_lengths(loop, layers, shape, body),
+                )
+            )
+        ),
+        tuple(round_trips(shape)),
+        trees,
+    )
+
+
+def _with_types(shape: LoopShape, body: LoopObligations) -> LoopShape:
+    """The shape, which also tells of what is walked beside the layers what is modules and what is one array."""
+    first = len(shape.xs) - len(shape.beside)
+    xs = [
+        replace(
+            xs,
+            layers=any(isinstance(each, Object | LibraryObject) for each in options(body.beside.get(walk))),
+            array=isinstance(body.sources.get(walk), Array) and walk.beside == ast.unparse(walk.base),
+        )
+        for xs, walk in zip(shape.xs[first:], shape.beside, strict=True)
+    ]
+    return replace(shape, xs=(*shape.xs[:first], *xs)) if xs else shape
+
+
+def _problems(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations) -> Iterator[Reason]:
+    for each in shape.problems:
+        yield each.rule, _reason(loop, layers, each), _place(loop, each.node)
+    for each in _not_carried(loop, shape, body):
+        yield each.rule, each.reason, _place(loop, each.node)
+    for walk in shape.beside:
+        plain = walk.element is None and not walk.beside.startswith("list(")
+        source = body.sources.get(walk)
+        for option in options(source) if plain else ():
+            if isinstance(option, Items) and option.kind == "dict" and walk.order.value == "whole":
+                text = f"the dict `{loop.code(walk.source)}` is walked beside the layers: that gives its keys"
+                yield "SCN213", text, _place(loop, walk.source)
+            elif isinstance(option, Items) and option.kind == "iterator":
+                text = f"`{loop.code(walk.source)}` may be an iterator, which is walked once; a scan needs a list there"
+                yield "SCN213", text, _place(loop, walk.source)
+    for text, place in body.effects.items():
+        yield "SCN207", text, place
+    for statement in loop.body:
+        for node in nodes_in(statement):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+                yield "SCN212", _SUPER, _place(loop, node)
+
+
+def _not_carried(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[Problem]:
+    """Carries that no scan can carry: functions, and what a body returns instead of arrays."""
+    for name, start in body.starts.items():
+        for option in options(start):
+            if isinstance(option, Function | LibraryFunction | Applied):
+                reason = f"`{name}` is a function that each layer makes another one of"
+                yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node))
+
+
+def _reason(loop: Loop, layers: LayerList, problem: Problem) -> str:
+    """The reason of a problem; layers of a dict are taken by name, which the lowering does not know."""
+    if problem is not loop.problem or not layers.of_dict or problem.rule != "SCN208":
+        return problem.reason
+    what = f"`{loop.module.code(problem.node)}` may be missing in some iterations"
+    return f"the layers are taken from a dict by name, and {what}"
+
+
+def _place(loop: Loop, node: ast.AST) -> Place | None:
+    return loop.module.place(node) if hasattr(node, "lineno") else None
+
+
+def _kind(
+    loop: Loop, layers: LayerList, shape: LoopShape, grouped: str | None, problems: tuple[Reason, ...], gain: Gain
+) -> Kind:
+    rules = {each[0] for each in problems}
+    if loop.element is not None or shape.only_sums or not shape.carry:
+        return Kind.MAP  # independent layers, whatever is done with what they return
+    if grouped is not None or (gain.refusal is not None and gain.refusal[0] in ("SCN202", "SCN203")):
+        return Kind.GROUP
+    return Kind.SCAN if shape.collections or "SCN206" in rules else Kind.FOLD
+
+
+# -- equal in parts --------------------------------------------------------------------------------------------------
+
+
+def _grouped(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations) -> str | None:
+    """Why the layers are equal only in parts; None if nothing shows that."""
+    if any(_is_state(each) for start in body.starts.values() for each in options(start)):
+        return "an `equinox.nn.State` goes through the layers"
+    branch = _branching(loop, shape)
+    if branch is not None:
+        return branch
+    if len(layers.classes) > 1:
+        return "the layers are of different classes"
+    if any(argument.varies > Varies.KEY for made in layers.made for argument in made.arguments):
+        return "the layers are built with values of their own"
+    return None
+
+
+def _is_state(value: object) -> bool:
+    return isinstance(value, LibraryObject) and value.qualname == "equinox.nn.State"
+
+
+def _branching(loop: Loop, shape: LoopShape) -> str | None:
+    """The branch of a body on the class of its layer, or on its index in what it returns; None if there is none."""
+    index = {each.id for each in nodes_in(loop.index.target) if isinstance(each, ast.Name)} if loop.index else set()
+    layers = set(shape.layer_names)
+    for statement in loop.body:
+        for node in nodes_in(statement):
+            asked = node.args[:1] if isinstance(node, ast.Call) and dotted(node.func) == "isinstance" else []
+            if asked and isinstance(asked[0], ast.Name) and asked[0].id in layers:
+                return f"the body asks for the class of `{asked[0].id}`"
+            branches = isinstance(node, ast.If | ast.IfExp) and _compares(node.test, index)
+            if branches and (isinstance(node, ast.IfExp) or (isinstance(node, ast.If) and _hands_on(node, shape))):
+                return "the body branches on the layer's index"
+    return None
+
+
+def _compares(test: ast.AST, index: set[str]) -> bool:
+    """True if a condition orders, counts or divides one of some names: `i < n - 1`, `i % 2`, `not i`."""
+    if isinstance(test, ast.Name):
+        return test.id in index
+    if isinstance(test, ast.Compare):
+        by_object = any(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in test.ops)
+        return not by_object and _reads(test, index)
+    if isinstance(test, ast.BinOp):
+        return isinstance(test.op, ast.Mod) and _reads(test, index)
+    if isinstance(test, ast.Call | ast.Subscript):
+        return False
+    return any(_compares(child, index) for child in ast.iter_child_nodes(test))
+
+
+def _reads(node: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(each, ast.Name) and each.id in names for each in nodes_in(node))
+
+
+def _hands_on(node: ast.If, shape: LoopShape) -> bool:
+    for each in nodes_in(node):
+        if isinstance(each, ast.Return | ast.Break | ast.Continue):
+            return True
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) and each.id in shape.carry:
+            return True
+    return False
+
+
+_ = (Given, Static)

@@ -1,0 +1,82 @@
+"""Where the layers of a loop are stacked: where their list is built, if a stack serves every use of it; else in the
+call."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from scanify.analysis.decide.fact import LoopFact
+from scanify.analysis.facts import Place
+from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.lists.one_trace import one_trace
+from scanify.analysis.plan import CallStack, Framework, Holds, InitStack, Wrap
+from scanify.analysis.project_facts import ProjectFacts
+
+StackChoice = Literal["init", "call"] | None
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why a list cannot be stacked in the way that is asked for."""
+
+    rule: str
+    reason: str
+    place: Place | None
+    remedy: str = "use `--stack call`"
+
+
+def choose_stack(
+    project: ProjectFacts,
+    fact: LoopFact,
+    choice: StackChoice,
+    given: frozenset[object],
+    framework: Framework,
+    stays: Place | None,
+) -> InitStack | CallStack | Refused:
+    """Return where the layers of a loop are stacked.
+
+    `given` are the files that may be changed, `stays` is another loop over the list that is not rewritten.
+    """
+    layers = fact.layers
+    if choice == "call":
+        return CallStack()
+    if framework is Framework.NNX:
+        if choice == "init":
+            reason = "a list of modules of Flax NNX stays as it is and is stacked in the call"
+            return Refused("SCN217", reason, None)
+        return CallStack("it holds modules of Flax NNX, which keep their state")
+    if fact.trees:
+        return CallStack("a list of parameters stays one: who has it may save it, and update it")
+    if not layers.sites:
+        return _nowhere(layers, choice)
+    outside = next((site.place for site in layers.sites if site.place.path not in given), None)
+    if outside is not None:
+        reason = f"the list is built in `{outside.path}`, which was not given"
+        if choice == "init":
+            return Refused("SCN201", reason, outside, f"give `{outside.path}` too, or use `--stack call`")
+        return CallStack(reason, outside)
+    kept = fact.uses.keeps
+    stack = CallStack(kept.what, kept.place, kept.rule) if kept is not None else None
+    if stack is None and stays is not None:
+        stack = CallStack("another loop over it stays as it is", stays)  # and would take a stack apart in each call
+    if stack is not None:
+        if choice == "init":
+            return Refused("SCN214", stack.reason, stack.at, "use `--stack call`, which leaves the list as it is")
+        return stack
+    sites = tuple(dict.fromkeys(_in_one_trace(project, fact, site) for site in layers.sites))
+    return InitStack(sites, tuple(dict.fromkeys(layers.annotations)))
+
+
+def _in_one_trace(project: ProjectFacts, fact: LoopFact, site: object) -> object:
+    if isinstance(site, Wrap) and fact.alike.holds is Holds.ARRAY_STACKED and len(fact.layers.sites) == 1:
+        return replace(site, built=one_trace(project, fact.layers))
+    return site
+
+
+def _nowhere(layers: LayerList, choice: StackChoice) -> CallStack | Refused:
+    stack = layers.in_call or CallStack("the source does not show the list")
+    if choice == "init":
+        if layers.of_dict:
+            return Refused("SCN214", f"`{layers.name}` is a dict, which no stack can replace", None)
+        if layers.walk.order.value not in ("reversed", "slice", "other") and len(layers.walk.bases) == 1:
+            return Refused("SCN201", stack.reason, stack.at)
+    return stack
