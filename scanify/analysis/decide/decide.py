@@ -226,4 +226,4 @@ def _with_owner(project: ProjectFacts, fact: LoopFact, in_call: bool) -> LayerCa
         return call
     if in_call and (layers.parameter or (fact.uses.keeps is not None and fact.uses.keeps.changes)):
         return call
-    return replace(call, owner=owner_name(project, fact.loop, layers.classes[0], call.method))
+    return replace(call, owner=owner_name(project, fact.loop, layers, call.method))

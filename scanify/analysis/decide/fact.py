@@ -72,7 +72,7 @@ def fact_of(project: ProjectFacts, loop: Loop, layers: LayerList | None = None, 
     shape = shape_of(loop, layers.walk)
     if not shape.applies_layer:
         return None
-    body = understood(project, loop, shape)
+    body = understood(project, loop, shape, trees=trees)
     shape = _with_types(shape, body)
     alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)
     gain = Gain() if trees else gain_of(project, layers)

@@ -60,9 +60,12 @@ class LoopObligations:
     results: Mapping[str, Type] = field(default_factory=dict)
 
 
-def understood(project: ProjectFacts, loop: Loop, shape: LoopShape) -> LoopObligations:
-    """Walk the function around a loop, and then one iteration, of which every operation must be understood."""
-    walker = _LoopWalker(project, loop, shape)
+def understood(project: ProjectFacts, loop: Loop, shape: LoopShape, *, trees: bool = False) -> LoopObligations:
+    """Walk the function around a loop, and then one iteration, of which every operation must be understood.
+
+    With `trees` the layers are trees of arrays.
+    """
+    walker = _LoopWalker(project, loop, shape, trees=trees)
     walker.begin()
     return LoopObligations(
         tuple(walker.found.values()),
@@ -79,8 +82,9 @@ def understood(project: ProjectFacts, loop: Loop, shape: LoopShape) -> LoopOblig
 class _LoopWalker(Walker):
     """Walks up to a loop in silence, and one iteration with obligations."""
 
-    def __init__(self, project: ProjectFacts, loop: Loop, shape: LoopShape) -> None:
+    def __init__(self, project: ProjectFacts, loop: Loop, shape: LoopShape, *, trees: bool) -> None:
         super().__init__(project)
+        self.trees = trees
         self.loop = loop
         self.shape = shape
         self.target = loop.node
@@ -237,6 +241,8 @@ class _LoopWalker(Walker):
                     self.note(env.module, walk.source, option.why)
             return found
         self.layers = found
+        if self.trees:
+            return Array()
         known = without_none(found)
         if any(not isinstance(each, Object | LibraryObject | Items | Function) for each in options(known)):
             return LibraryObject(LAYER)

@@ -1,0 +1,105 @@
+"""All decisions about a project: its loops are found, each is decided about, and the decisions brought into line."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from scanify.analysis.block_seqs import block_seqs
+from scanify.analysis.decide.decide import Choices, decide
+from scanify.analysis.decide.fact import LoopFact, fact_of
+from scanify.analysis.decide.parameters import facts_over_parameters
+from scanify.analysis.decide.together import Decided, in_line, left_behind, not_of_stacks
+from scanify.analysis.index.project import Index
+from scanify.analysis.linen.classes import LinenClasses
+from scanify.analysis.linen.find import linen_decisions, stands_in_linen
+from scanify.analysis.linen.first_look import may_be_linen
+from scanify.analysis.lower.loop import Loop
+from scanify.analysis.lower.loops import loops_in
+from scanify.analysis.lower.own_builtins import by_own_builtins
+from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.project_facts import ProjectFacts
+
+
+def decisions(
+    index: Index, paths: Iterable[Path], choices: Choices, among: Callable[[Loop], bool] | None = None
+) -> tuple[list[Plan | Refusal], Callable[[], list[Plan | Refusal]]]:
+    """A decision for every loop over modules in some files of a project, and on demand those if all lists stay.
+
+    All loops of the project are decided about, so that the answer for a file is the same whatever else is asked for;
+    with `among` those alone that it is true of, which is a first answer, soon and without regard to the others.
+    """
+    project = ProjectFacts.of(index)
+    asked = list(dict.fromkeys(paths))
+    own = {path: _loops_at(index, path) for path in asked}
+    facts: list[LoopFact] = []
+    if any(own.values()):
+        for path in index.paths if among is None else asked:
+            for loop in own.get(path) or _loops_at(index, path):
+                if among is None or among(loop):
+                    found = fact_of(project, loop)
+                    facts += [found] if found is not None else []
+    if choices.parameters:
+        facts += facts_over_parameters(project, asked, {fact.loop.node for fact in facts}, among)
+    decide_all = partial(_decisions, project, facts, asked)
+    return decide_all(choices), partial(decide_all, replace(choices, stack="call"))
+
+
+def _decisions(
+    project: ProjectFacts, facts: Sequence[LoopFact], asked: Collection[Path], choices: Choices
+) -> list[Plan | Refusal]:
+    index = project.index
+    decided, final = _heeded(index, [(fact, decide(project, choices, fact)) for fact in facts])
+    for _ in facts:
+        stays = left_behind(decided, final)
+        if not stays:
+            break
+        decided, final = _heeded(
+            index,
+            [
+                (fact, decide(project, choices, fact, stays[fact.loop.node]) if fact.loop.node in stays else decision)
+                for fact, decision in decided
+            ],
+        )
+    found = [*(each for each in final if each.place.path in asked), *linen_decisions(index, asked)]
+    found += block_seqs(index, asked) if choices.block_seqs else []
+    return sorted(found, key=_position)
+
+
+def _heeded(index: Index, decided: Decided) -> tuple[Decided, list[Plan | Refusal]]:
+    """The decisions in line, where a loop that a comment silences for the rule of its decision is as one that is
+    ignored altogether."""
+    final = _together(index, decided)
+    rules = {(each.place.path, each.place.span.start, each.place.span.end): each.rule for each in final}
+    heeded: list[tuple[LoopFact, Plan | Refusal | None]] = []
+    for fact, decision in decided:
+        place = fact.loop.place
+        rule = rules.get((place.path, place.span.start, place.span.end))
+        if rule is not None and fact.loop.ignores_rule(rule):
+            heeded.append((replace(fact, loop=replace(fact.loop, ignored=True)), None))
+        else:
+            heeded.append((fact, decision))
+    silenced = any(fact.loop.ignored for fact, _ in heeded)
+    return (heeded, _together(index, heeded)) if silenced else (decided, final)
+
+
+def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
+    found = list(not_of_stacks(decided))
+    found.sort(key=_position)
+    return in_line(index, found)
+
+
+def _position(each: Plan | Refusal) -> tuple[str, int, int]:
+    return str(each.place.path), each.place.span.start, each.place.span.end
+
+
+def _loops_at(index: Index, path: Path) -> Sequence[Loop]:
+    """The loops of a file, without those of modules of Flax Linen, which are decided about by themselves."""
+    module = index.module_at(path)
+    if module is None:
+        return ()
+    loops = by_own_builtins(index, module, loops_in(module))
+    if not loops or not may_be_linen(module.text):
+        return loops
+    classes = LinenClasses(index)
+    return [each for each in loops if not stands_in_linen(classes, each)]

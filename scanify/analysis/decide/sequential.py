@@ -1,0 +1,187 @@
+"""`equinox.nn.Sequential` of layers that are alike: every call of it stays, and its constructor becomes a stack's."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from scanify.analysis.decide.fact import LoopFact
+from scanify.analysis.decide.remedies import REMEDIES
+from scanify.analysis.facts import Place
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.values.classes import dotted
+
+_CALLED = "calls it"
+
+
+def sequential(project: ProjectFacts, choice: str | None, fact: LoopFact) -> Plan | Refusal | None:
+    """Return the decision about one `Sequential`; None if nothing would be gained."""
+    layers, loop = fact.layers, fact.loop
+    assert isinstance(loop.node, ast.Call)
+    written_out = bool(layers.made) and not any(each.repeated for each in layers.made)
+    if fact.gain.refusal is not None or (written_out and fact.alike.refusal is not None):
+        return None
+    if fact.problems:
+        return _refuse(fact, *fact.problems[0][:3])
+    if fact.alike.refusal is not None:
+        return _refuse(fact, *fact.alike.refusal)
+    if not layers.classes or fact.gain.undecided is not None:
+        reason = fact.gain.undecided.text if fact.gain.undecided is not None else "the layers are not shown"
+        return _refuse(fact, "SCN201", f"cannot tell which class the layers have: {reason}", None)
+    if choice == "call":
+        remedy = "give the project without `--stack call`"
+        return _refuse(fact, "SCN213", "a `Sequential` is built stacked or not at all", None, remedy)
+    field = _field(project, fact)
+    if field is None:
+        return _refuse(fact, "SCN214", "it is not shown where the `Sequential` is kept", None)
+    use = next(_other_uses(project, fact, *field), None)
+    if use is not None:
+        return _refuse(fact, "SCN214", *use)
+    annotations = _annotations(project, *field)
+    if annotations is None:
+        reason = "the field that holds it is static or has a converter, or is annotated with a text that names it"
+        return _refuse(fact, "SCN214", reason, None)
+    return _plan(project, fact, annotations)
+
+
+def _refuse(fact: LoopFact, rule: str, reason: str, at: Place | None, remedy: str = "") -> Refusal:
+    kind = Kind.GROUP if rule in ("SCN202", "SCN203") else fact.kind
+    return Refusal(fact.loop.place, rule, reason, kind, _text(fact), at=at, remedy=remedy or REMEDIES.get(rule, ""))
+
+
+def _text(fact: LoopFact) -> str:
+    node = fact.loop.node
+    assert isinstance(node, ast.Call)
+    code = fact.loop.module.code(node)
+    return code if "\n" not in code and len(code) <= 80 else f"{dotted(node.func)}([...])"
+
+
+def _field(project: ProjectFacts, fact: LoopFact) -> tuple[Definition, str] | None:
+    """The field that a constructor assigns the `Sequential` to, and to nothing else."""
+    loop = fact.loop
+    above = parent_of(loop.module, loop.node)
+    owner = loop.scope.owner
+    if not isinstance(above, ast.Assign) or len(above.targets) != 1 or owner is None:
+        return None
+    target = above.targets[0]
+    if not isinstance(target, ast.Attribute) or dotted(target.value) != loop.scope.self_name:
+        return None
+    meaning = project.index.resolve(loop.module, owner.name)
+    return (meaning, target.attr) if isinstance(meaning, Definition) and meaning.node is owner else None
+
+
+def _other_uses(project: ProjectFacts, fact: LoopFact, owner: Definition, name: str) -> Iterator[tuple[str, Place]]:
+    """The uses of the field, under its name in the whole project, that are no calls."""
+    for module in project.index.modules_with(name):
+        parents = {child: node for node in nodes_in(module.tree) for child in ast.iter_child_nodes(node)}
+        for node in nodes_in(module.tree):
+            if isinstance(node, ast.Constant) and node.value == name:
+                yield f"`{name}` is named in a text", module.place(node)
+            if not isinstance(node, ast.Attribute) or node.attr != name:
+                continue
+            reason = _reason(fact, module, node, parents)
+            if reason is not None:
+                yield reason, module.place(node)
+
+
+def _reason(fact: LoopFact, module: Module, node: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> str | None:
+    """Why a use needs the `Sequential` itself; None if a stack serves it."""
+    above = parents.get(node)
+    match above:
+        case ast.Call(func=func) if func is node:
+            return None
+        case ast.Call(func=ast.Name(id="len"), args=[_]):
+            return None
+        case ast.Call(func=ast.Call(args=[given, *_])) if given is node:
+            return None
+        case ast.Call(func=func, args=[given]) if given is node and _is_mapped(parents.get(above), above, func):
+            return None
+        case ast.Assign(value=value) if value is fact.loop.node and module is fact.loop.module:
+            return None
+        case ast.Subscript(slice=ast.Slice()):
+            return "code takes a slice of the `Sequential`, which is a `Sequential`; a slice of a stack is a list"
+        case ast.Subscript(ctx=ast.Load()) | ast.For() | ast.comprehension():
+            return None
+        case ast.Attribute(attr=attr):
+            return f"`.{attr}` of the `Sequential` is used"
+        case ast.Return():
+            return "the `Sequential` is returned"
+        case ast.Compare():
+            return "the `Sequential` is compared"
+        case ast.Call(func=func):
+            return f"the `Sequential` itself is given to `{module.code(func)}`"
+        case _:
+            return "the `Sequential` is used in another way than being called"
+
+
+def _is_mapped(above: ast.AST | None, call: ast.AST, func: ast.expr) -> bool:
+    """True of `jax.vmap(self.net)(x)`: a transformation whose result is called at once."""
+    last = (dotted(func) or "").rpartition(".")[2]
+    return isinstance(above, ast.Call) and above.func is call and last in ("vmap", "filter_vmap", "checkpoint", "jit")
+
+
+def _annotations(project: ProjectFacts, owner: Definition, name: str) -> tuple[Annotation, ...] | None:
+    """The annotations of the field; None if it does not keep what it is assigned as it is."""
+    field = project.classes.fields(owner).get(name)
+    if field is None:
+        return ()
+    keywords = field.default.keywords if isinstance(field.default, ast.Call) else []
+    if any(keyword.arg in ("converter", "static") for keyword in keywords):
+        return None
+    module = field.owner.module
+    parts = [node for node in nodes_in(field.statement.annotation) if _is_sequential(project, module, node)]
+    if not parts and "Sequential" in ast.unparse(field.statement.annotation):
+        return None
+    return tuple(Annotation(module.place(part), None) for part in parts)
+
+
+def _is_sequential(project: ProjectFacts, module: Module, node: ast.AST) -> bool:
+    name = dotted(node)
+    meaning = project.index.resolve(module, name) if name is not None else None
+    return getattr(meaning, "qualname", "").endswith("nn.Sequential")
+
+
+def _asked_for(project: ProjectFacts) -> Iterator[Place]:
+    """Where the project asks `isinstance(..., Sequential)`: of what, only a run can show."""
+    for module in project.index.modules_with("Sequential"):
+        if not module.writes("isinstance") and not module.writes("issubclass"):
+            continue
+        for call in nodes_in(module.tree):
+            if isinstance(call, ast.Call) and dotted(call.func) in ("isinstance", "issubclass"):
+                parts = (part for each in call.args[1:] for part in nodes_in(each))
+                if any(_is_sequential(project, module, part) for part in parts):
+                    yield module.place(call)
+
+
+def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, ...]) -> Plan:
+    layers, loop = fact.layers, fact.loop
+    module, node = loop.module, loop.node
+    assert isinstance(node, ast.Call)
+    given = node.args[0] if node.args else node.keywords[0].value
+    own = len(layers.classes) == 1 and isinstance(layers.classes[0], Definition)
+    alike = own and fact.alike.holds is Holds.ARRAY_STACKED
+    elsewhere = tuple(
+        f"`isinstance(..., Sequential)` at {place} is not asked of this one, which becomes another class"
+        for place in dict.fromkeys(_asked_for(project))
+    )
+    obligations = (*(each.text for each in fact.alike.obligations), *elsewhere, *fact.obligations)
+    return Plan(
+        place=loop.place,
+        kind=Kind.GROUP if fact.kind is Kind.GROUP else Kind.FOLD,
+        container=_text(fact),
+        layer="",
+        carry=(),
+        body=Body(loop.place.span, "", "", inline=True),
+        stack=InitStack((Called(module.place(node.func), module.place(given)),), annotations),
+        obligations=tuple(dict.fromkeys(obligations)),
+        elsewhere=elsewhere,
+        rule="SCN103",
+        holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
+    )
+
+
+_ = replace

@@ -1,0 +1,155 @@
+"""Decisions that depend on one another: loops inside of others, lists inside of lists, several loops over one list.
+
+A list stays a list if another loop over it stays as it is, in whatever file: that loop would slice every layer out of
+the stack whenever it runs.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from scanify.analysis.facts import Place
+from scanify.analysis.index.module import Module
+from scanify.analysis.index.project import Index
+from scanify.analysis.decide.fact import LoopFact
+from scanify.analysis.lower.loop import Form
+from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
+from scanify.analysis.decide.decide import constructs
+from scanify.analysis.decide.remedies import refused
+
+_BELOW = frozenset({"equinox", "jax", "jaxtyping"})
+_NOTHING_GAINED = ("SCN202", "SCN203", "SCN215")
+Decided = Sequence[tuple[LoopFact, Plan | Refusal | None]]
+
+
+def left_behind(decided: Decided, final: Sequence[Plan | Refusal]) -> Mapping[ast.AST, Place]:
+    """The loops whose list would be stacked where it is built, each with a loop over it that stays as it is."""
+    refused = {_key(each.place) for each in final if isinstance(each, Refusal)}
+    stays: dict[object, Place] = {}
+    for fact, decision in decided:
+        if _stays(fact, decision, refused):
+            for node in _lists(fact):
+                stays.setdefault(node, fact.loop.place)
+    planned = {_key(each.place) for each in final if isinstance(each, Plan) and _is_stacked(each)}
+    found: dict[ast.AST, Place] = {}
+    for fact, _ in decided:
+        others = [stays[node] for node in _lists(fact) if node in stays]
+        if others and _key(fact.loop.place) in planned:
+            found[fact.loop.node] = others[0]
+    return found
+
+
+def _key(place: Place) -> tuple[object, int, int]:
+    return place.path, place.span.start, place.span.end
+
+
+def _is_stacked(plan: Plan) -> bool:
+    """Whether a plan stacks a list where it is built; a `Sequential` is no list."""
+    return isinstance(plan.stack, InitStack) and not any(isinstance(site, Called) for site in plan.stack.sites)
+
+
+def _stays(fact: LoopFact, decision: Plan | Refusal | None, refused: set[tuple[object, int, int]]) -> bool:
+    """Whether a loop goes on walking its list whenever its function runs; what only builds a model runs once."""
+    loop = fact.loop
+    if loop.form is Form.SEQUENTIAL or constructs(loop) or fact.gain.refusal is not None:
+        return False
+    return loop.ignored or (decision is not None and _key(loop.place) in refused)
+
+
+def _lists(fact: LoopFact) -> Iterator[object]:
+    """What tells the lists whose elements a loop walks from others: the field that holds them, else what makes them."""
+    layers = fact.layers
+    if layers.owner is not None and layers.attribute is not None:
+        yield layers.owner.node, layers.attribute
+    else:
+        yield from (made.node for made in layers.made)
+
+
+def in_line(index: Index, found: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
+    """The decisions, each with regard to the others: loops inside of others, lists inside of lists, shared lists."""
+    apart = list(_not_inside(found))
+    apart = list(_not_in_sites(apart))
+    return list(one_container(_not_below(index, apart)))
+
+
+def not_of_stacks(decided: Decided) -> Iterator[Plan | Refusal]:
+    """A list whose elements are each a `Sequential` that becomes a stack stays: no loop is over what it was.
+
+    A `Sequential` that a loop walks stays, too: the loop would take its stack apart.
+    """
+    walked = {key for fact, _ in decided if fact.layers.sequential for key in _lists(fact)}
+    sequentials = {
+        fact.loop.node: fact for fact, each in decided if fact.loop.form is Form.SEQUENTIAL and isinstance(each, Plan)
+    }
+    stacked = {node for node, fact in sequentials.items() if not walked.intersection(_lists(fact))}
+    for fact, each in decided:
+        if fact.loop.node in sequentials and fact.loop.node not in stacked:
+            continue
+        inside = any(made.node in stacked for made in fact.layers.made)
+        if isinstance(each, Plan) and inside:
+            yield refused(each, "SCN212", "what it walks is built of a `Sequential` that is rewritten")
+        elif each is not None:
+            yield each
+
+
+def _not_inside(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    covered: tuple[Path | None, int] = (None, -1)
+    for each in found:
+        if isinstance(each, Plan):
+            if each.place.path == covered[0] and each.place.span.start < covered[1]:
+                remedy = "rewrite the outer loop first, then look at this one again"
+                yield refused(each, "SCN212", "the loop stands inside another one that is rewritten", remedy)
+                continue
+            covered = (each.place.path, each.place.span.end)
+        yield each
+
+
+def _not_in_sites(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    """Expressions that stand where a list is built that another plan stacks are refused."""
+    sites = [
+        site.place
+        for each in found
+        if isinstance(each, Plan) and isinstance(each.stack, InitStack)
+        for site in each.stack.sites
+        if not isinstance(site, Called)
+    ]
+    for each in found:
+        expression = isinstance(each, Plan) and (each.mapped is not None or each.folded is not None)
+        span = each.place.span
+        if expression and any(
+            site.path == each.place.path and site.span.start < span.end and span.start < site.span.end for site in sites
+        ):
+            assert isinstance(each, Plan)
+            what = "comprehension" if each.mapped else "loop"
+            yield refused(each, "SCN212", f"the {what} stands where another list is built, which is stacked there")
+        else:
+            yield each
+
+
+def _not_below(index: Index, found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    """A loop in a package that scanify is made with can't be rewritten: `import scanify` in it would import itself."""
+    for each in found:
+        module: Module | None = index.module_at(each.place.path)
+        package = module.name.partition(".")[0] if module is not None else ""
+        if package in _BELOW and (isinstance(each, Plan) or each.rule not in _NOTHING_GAINED):
+            reason = f"the rewrite would import `scanify`, which imports `{package}` itself"
+            yield refused(each, "SCN212", reason, "leave this loop as it is")
+        else:
+            yield each
+
+
+def one_container(found: Iterable[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    """A list that two loops walk is held by one container: a `BlockSeq` where either loop needs it."""
+    known = list(found)
+    lists = {
+        site
+        for each in known
+        if isinstance(each, Plan) and each.holds is Holds.BLOCK_SEQ and isinstance(each.stack, InitStack)
+        for site in each.stack.sites
+    }
+    for each in known:
+        if isinstance(each, Plan) and isinstance(each.stack, InitStack) and lists.intersection(each.stack.sites):
+            yield replace(each, holds=Holds.BLOCK_SEQ)
+        else:
+            yield each
