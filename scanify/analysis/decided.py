@@ -37,8 +37,8 @@ def decided(
     ]
     if not paths:
         return Analysis(len(sources))
-    from scanify.analysis.planning.decide import Choices
-    from scanify.analysis.planning.project import decisions
+    from scanify.analysis.decide.decide import Choices
+    from scanify.analysis.decide.project import decisions
 
     every = [*sources, *others()]
     root = Path(os.path.commonpath([str(each.path.parent) for each in every]))

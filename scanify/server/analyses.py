@@ -66,8 +66,8 @@ class Memory:
 
     def _quick(self, job: Quick) -> Answer:
         from scanify.analysis.lower.candidates import may_hold_loop
-        from scanify.analysis.planning.decide import Choices
-        from scanify.analysis.planning.project import decisions
+        from scanify.analysis.decide.decide import Choices
+        from scanify.analysis.decide.project import decisions
 
         config, source = load_config([job.root]), job.opened.source
         path = source.path

@@ -114,8 +114,6 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
     alike = fact.alike.holds is Holds.ARRAY_STACKED and fact.one_body and equal_layers
     shared = shared_objects(loop, layers, shape) if framework is Framework.NNX else ()
     obligations = [*_of_list(project, fact, framework), *fact.obligations, *shared, *fact.cost]
-    if isinstance(stack, InitStack):
-        obligations += [each.text for each in fact.alike.obligations]
     return Plan(
         place=loop.place,
         kind=fact.kind,

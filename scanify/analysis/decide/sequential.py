@@ -168,7 +168,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, 
         f"`isinstance(..., Sequential)` at {place} is not asked of this one, which becomes another class"
         for place in dict.fromkeys(_asked_for(project))
     )
-    obligations = (*(each.text for each in fact.alike.obligations), *elsewhere, *fact.obligations)
+    obligations = (*elsewhere, *fact.obligations)
     return Plan(
         place=loop.place,
         kind=Kind.GROUP if fact.kind is Kind.GROUP else Kind.FOLD,

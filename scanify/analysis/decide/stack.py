@@ -1,14 +1,15 @@
 """Where the layers of a loop are stacked: where their list is built, if a stack serves every use of it; else in the
 call."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.facts import Place
+from scanify.analysis.language.constructor import obligations_of
 from scanify.analysis.lists.layer_list import LayerList
-from scanify.analysis.lists.one_trace import one_trace
-from scanify.analysis.plan import CallStack, Framework, Holds, InitStack, Wrap
+from scanify.analysis.lists.one_trace import with_one_trace
+from scanify.analysis.plan import CallStack, Framework, Holds, InitStack
 from scanify.analysis.project_facts import ProjectFacts
 
 StackChoice = Literal["init", "call"] | None
@@ -62,14 +63,9 @@ def choose_stack(
         if choice == "init":
             return Refused("SCN214", stack.reason, stack.at, "use `--stack call`, which leaves the list as it is")
         return stack
-    sites = tuple(dict.fromkeys(_in_one_trace(project, fact, site) for site in layers.sites))
-    return InitStack(sites, tuple(dict.fromkeys(layers.annotations)))
-
-
-def _in_one_trace(project: ProjectFacts, fact: LoopFact, site: object) -> object:
-    if isinstance(site, Wrap) and fact.alike.holds is Holds.ARRAY_STACKED and len(fact.layers.sites) == 1:
-        return replace(site, built=one_trace(project, fact.layers))
-    return site
+    if fact.alike.holds is Holds.ARRAY_STACKED:
+        layers = with_one_trace(project, layers, obligations_of)
+    return InitStack(tuple(dict.fromkeys(layers.sites)), tuple(dict.fromkeys(layers.annotations)))
 
 
 def _nowhere(layers: LayerList, choice: StackChoice) -> CallStack | Refused:
