@@ -154,8 +154,7 @@ def _are_equal(fact: LoopFact, in_call: bool) -> bool:
         return False
     if layers.of_dict or layers.parameter or layers.view:
         return False
-    changed = fact.uses.keeps is not None and fact.uses.keeps.changes
-    return not (in_call and (changed or layers.optional or layers.attribute is None))
+    return not (in_call and (layers.open or layers.optional or layers.attribute is None))
 
 
 def _rule(fact: LoopFact, alike: bool) -> str:
@@ -208,9 +207,6 @@ def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Ite
         yield from dict.fromkeys(each.text for each in layers.open)
     if layers.may_be_empty:
         yield f"there is at least one layer in `{name}`"
-    kept = fact.uses.keeps
-    if kept is not None and kept.changes:
-        yield f"the layers that {kept.place} may put into the list are applied without side effects"
 
 
 def _notes(stack: InitStack | CallStack) -> tuple[str, ...]:
@@ -222,6 +218,6 @@ def _with_owner(project: ProjectFacts, fact: LoopFact, in_call: bool) -> LayerCa
     call, layers = fact.shape.call, fact.layers
     if call is None or not layers.exact or layers.several:
         return call
-    if in_call and (layers.parameter or (fact.uses.keeps is not None and fact.uses.keeps.changes)):
+    if in_call and layers.parameter:
         return call
     return replace(call, owner=owner_name(project, fact.loop, layers, call.method))

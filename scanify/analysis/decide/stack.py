@@ -55,8 +55,7 @@ def choose_stack(
         if choice == "init":
             return Refused("SCN201", reason, outside, f"give `{outside.path}` too, or use `--stack call`")
         return CallStack(reason, outside)
-    kept = fact.uses.keeps
-    stack = CallStack(kept.what, kept.place, kept.rule) if kept is not None else None
+    stack = fact.uses.in_call
     if stack is None and stays is not None:
         stack = CallStack("another loop over it stays as it is", stays)  # and would take a stack apart in each call
     if stack is not None:
