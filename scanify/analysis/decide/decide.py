@@ -12,6 +12,7 @@ from scanify.analysis.decide.remedies import REMEDIES
 from scanify.analysis.decide.sequential import sequential
 from scanify.analysis.decide.stack import Refused, StackChoice, choose_stack
 from scanify.analysis.facts import Place
+from scanify.analysis.language.types import Unknown
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lower.body_place import body_place
 from scanify.analysis.lower.loop import Form, Loop, Order
@@ -202,7 +203,9 @@ def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Ite
         return
     if not layers.classes:
         text = f"the elements of `{name}` are {framework.value} modules, and applying one has no side effects"
-        yield f"{text}: {layers.open[0].text}" if layers.open else text
+        element = fact.body.layers
+        why = element.why if isinstance(element, Unknown) else layers.open[0].text if layers.open else ""
+        yield f"{text}: {why}" if why else text
     elif any(each.kind is ObligationKind.LAYERS for each in layers.open) and layers.made:
         yield from dict.fromkeys(each.text for each in layers.open)
     if layers.may_be_empty:

@@ -28,8 +28,10 @@ class Base(ABC):
         self.index = project.index
         self.classes = project.classes
         self.found: dict[tuple[str, object], Obligation] = {}
+        self.reasons: dict[str, dict[str, Place | None]] = {}  # why operations are not understood, with their texts
         self.effects: dict[str, Place | None] = {}
         self.notes: dict[str, None] = {}
+        self.called: set[int] = set()  # the nodes of attributes that are called
         self.muted = 0
         self.raising = 0
         self.clock = 0
@@ -41,8 +43,21 @@ class Base(ABC):
 
     def note(self, module: Module, node: ast.AST, why: str) -> Unknown:
         """Record that an operation is not understood, and return the type of its result."""
-        self.condition(module, node, f"`{code_of(module, node)}` is not understood: {why}")
+        if not self.muted:
+            text = code_of(module, node) + ("()" if id(node) in self.called else "")
+            place = module.place(node) if hasattr(node, "lineno") else None
+            self.reasons.setdefault(why, {}).setdefault(text, place)
         return Unknown(why, noted=not self.muted)
+
+    @property
+    def obligations(self) -> tuple[Obligation, ...]:
+        """What must hold, in words: operations that are not understood for one reason are one obligation."""
+        found = []
+        for why, places in self.reasons.items():
+            *others, last = (f"`{each}`" for each in places)
+            verb = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+            found.append(Obligation(Kind.BODY, f"{verb} not understood: {why}", next(iter(places.values()))))
+        return (*found, *self.found.values())
 
     def effect(self, module: Module, node: ast.AST, text: str) -> Unknown:
         """Record that an iteration changes something outside of it, in words, and return the type of the result."""
@@ -138,6 +153,6 @@ class Base(ABC):
 def code_of(module: Module, node: ast.AST) -> str:
     """The text of an expression on one line, for a message."""
     text = " ".join((module.code(node) if hasattr(node, "lineno") else ast.unparse(node)).split())
-    if isinstance(node, ast.Call) and len(text) > _LONGEST:
-        text = f"{code_of(module, node.func)}(...)"
+    if isinstance(node, ast.Call):
+        text = f"{code_of(module, node.func)}()"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -90,7 +90,7 @@ class Calls(Base):
             if method is not None:
                 if _is_abstract(method[1]):
                     continue
-                target = self.attribute(env, node, this, "__call__")
+                target = self._in_class(env, node, this, each, "__call__")  # type: ignore[attr-defined]
                 found.append(self.call(env, node, target, args, keywords))
                 continue
             library = self.classes.library_base(each, "__call__")

@@ -27,7 +27,7 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
     plain, named = walker.declared_arguments(owner.module, function)
     walker.run_constructor(owner, function, cls, plain, named)
     effects = tuple(walker.effects.items())
-    found = list(walker.found.values())
+    found = list(walker.obligations)
     found += [Obligation(kind=_KIND, text=text, place=place) for text, place in effects]
     return tuple(found)
 

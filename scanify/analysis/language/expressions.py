@@ -188,7 +188,7 @@ class Expressions(Base):
             case Array():
                 return Array(certain=value.certain) if self._harmless(value, "getitem") else self._acting(node, env)
             case Given():
-                inner = Given(f"{value.name}[...]") if not value.name.endswith("[...]") else value
+                inner = Given(f"{value.name}[...]", value.line) if not value.name.endswith("[...]") else value
                 return inner if self._harmless(value, "getitem") else self._acting(node, env)
             case Static():
                 return Static(f"{value.text}[{index.text}]" if isinstance(index, Static) and index.text else None)
@@ -259,7 +259,7 @@ class Expressions(Base):
             return weakened(found) if name == "matmul" else found
         if any(isinstance(each, Given) for each in flat):
             given = next(each for each in flat if isinstance(each, Given))
-            return Given(f"{given.name} @") if name == "matmul" else given
+            return Given(f"{given.name} @", given.line) if name == "matmul" else given
         if any(isinstance(each, Items) for each in flat):
             kinds = [each for each in flat if isinstance(each, Items)]
             return Items(kinds[0].kind, None, join(each.element for each in kinds), self.tick())
@@ -406,6 +406,8 @@ class Expressions(Base):
     # -- calls -----------------------------------------------------------------------------------------------------
 
     def _call(self, node: ast.Call, env: Env) -> Type:
+        if isinstance(node.func, ast.Attribute):
+            self.called.add(id(node.func))
         callee = self.evaluate(node.func, env)
         args: list[Type] = []
         for each in node.args:
@@ -480,8 +482,9 @@ def why_of(node: ast.expr, value: Type, instead: str = "") -> str:
     match value:
         case Unknown(why=why):
             return why
-        case Given(name=given):
-            return f"`{given}` has no type; {instead or 'annotate it, or give a case'}"
+        case Given(name=given, line=line):
+            place = f" ({line})" if line else ""
+            return f"`{given}` has no annotation{place}; {instead or 'give a case, or annotate it'}"
         case Array():
             return instead or f"{name} is an array, whose value a scan does not have"
         case Object(cls=cls):

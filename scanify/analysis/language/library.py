@@ -76,6 +76,8 @@ class Libraries(Base):
             return self._builtin(env, node, name, args, keywords)
         if qualname in _TRANSFORMS or qualname == "functools.partial":
             return self._transformed(env, node, qualname, args, keywords)
+        if qualname == "dataclasses.replace" and args and isinstance(args[0], Object):
+            return self._replaced(env, node, args[0], keywords)
         if qualname in _MANY:
             return self._computed(env, node, qualname, args, keywords)
         handler = _HIGHER.get(name) if package.partition(".")[0] in ("jax", "equinox", "functools", "itertools") else None
@@ -92,6 +94,12 @@ class Libraries(Base):
             return self.effect(env.module, node, f"`{code_of(env.module, node)}` has a side effect")
         text = f"`{qualname}` is not on the list of functions that only compute; give a case"
         return self.note(env.module, node, text)
+
+    def _replaced(self, env: Env, node: ast.expr, value: Object, keywords: Named) -> Type:
+        """A copy of an object with other fields, which the constructor of its class makes."""
+        if any(self.classes.method(value.cls, each) for each in ("__init__", "__post_init__", "__check_init__")):
+            return self.note(env.module, node, f"the constructor of `{value.cls.name}` runs")
+        return Object(value.cls, keywords_of({**dict(value.fields or ()), **keywords})) if value.fields else value
 
     def _computed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
         """The result of a function that only computes, given data."""
@@ -156,6 +164,8 @@ class Libraries(Base):
         if not args:
             rest = keywords_of(keywords)
             return Applied("functools.partial", LibraryFunction(qualname), (), rest) if keywords else LibraryFunction(qualname)
+        if isinstance(args[0], Array | Static | Nothing | Given):
+            return self.note(env.module, node, why_of(node.args[0] if isinstance(node, ast.Call) else node, args[0]))
         for value in (*args[1:], *keywords.values()):
             if qualname != "functools.partial" and not is_data(value) and not isinstance(value, Function | Applied):
                 return self.note(env.module, node, "an argument of the transformation is not understood")
@@ -345,7 +355,8 @@ class Libraries(Base):
             return self.note(env.module, node, f"a class of the project inherits from `{name}` and may be meant")
         if (noted := noted_in([*args, *keywords.values()])) is not None:
             return noted
-        bad = next((each for each in (*args, *keywords.values()) if not is_data(each) and not isinstance(each, LibraryObject)), None)
+        flat = (option for each in (*args, *keywords.values()) for option in options(each))
+        bad = next((each for each in flat if not is_data(each) and not isinstance(each, LibraryObject)), None)
         if bad is not None:
             return self.note(env.module, node, why_of(node, bad))
         given = dict(value.arguments or ())

@@ -68,7 +68,7 @@ def understood(project: ProjectFacts, loop: Loop, shape: LoopShape, *, trees: bo
     walker = _LoopWalker(project, loop, shape, trees=trees)
     walker.begin()
     return LoopObligations(
-        tuple(walker.found.values()),
+        walker.obligations,
         walker.layers,
         walker.starts,
         walker.beside,

@@ -258,7 +258,8 @@ class Objects(Base):
         if found is None:
             line = field.owner.module.place(annotation).named
             text = field.owner.module.code(annotation)
-            return Unknown(f"`{name}` has type {text} ({line}); give a case, or annotate the field")
+            remedy = "give a case" if "Callable" in text else "give a case, or annotate the field"
+            return Unknown(f"`{name}` has type {text} ({line}); {remedy}")
         return self._as_stored(cls, name, found)
 
     def _as_stored(self, cls: Definition, name: str, value: Type) -> Type:
@@ -427,7 +428,7 @@ class Objects(Base):
         if found is not None:
             return found
         if arg.annotation is None:
-            return Given(arg.arg)
+            return Given(arg.arg, module.place(arg).named)
         line = module.place(arg.annotation).named
         return Unknown(f"`{arg.arg}` has type {module.code(arg.annotation)} ({line}); give a case, or annotate it")
 

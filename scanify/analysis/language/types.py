@@ -13,7 +13,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_MOST = 8  # alternatives; more are Unknown
+_MOST = 64  # alternatives; more are Unknown
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,13 @@ class Array:
 
 @dataclass(frozen=True)
 class Given:
-    """A value that the caller of the loop's function passes and that no annotation describes: data of any library."""
+    """A value that the caller of the loop's function passes and that no annotation describes: data of any library.
+
+    `line` says where the parameter stands.
+    """
 
     name: str
+    line: str = ""
 
 
 @dataclass(frozen=True)
