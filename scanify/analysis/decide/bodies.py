@@ -22,9 +22,7 @@ def bodies_of(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, bod
     return Bodies(several, None if several else alike.unlike, () if several else doubts)
 
 
-def _several(
-    loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations
-) -> Iterator[str]:
+def _several(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
     """Why no one body can be applied to all layers."""
     if alike.refusal is not None:
         yield alike.refusal[1]

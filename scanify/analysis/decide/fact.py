@@ -64,7 +64,9 @@ class LoopFact:
         return self.bodies.one and self.shape.index is None
 
 
-def fact_of(project: ProjectFacts, loop: Loop, layers: LayerList | None = None, *, trees: bool = False) -> LoopFact | None:
+def fact_of(
+    project: ProjectFacts, loop: Loop, layers: LayerList | None = None, *, trees: bool = False
+) -> LoopFact | None:
     """Return what is known of a loop, whose layers may be known already; None if it is not over modules."""
     layers = layers or layers_of(project, loop)
     if layers is None:
@@ -136,7 +138,12 @@ def _problems(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligat
         yield "SCN207", text, place
     for statement in loop.body:
         for node in nodes_in(statement):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "super"
+                and not node.args
+            ):
                 yield "SCN212", _SUPER, _place(loop, node)
 
 

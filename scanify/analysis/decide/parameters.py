@@ -41,7 +41,9 @@ def facts_over_parameters(
         if loop.node not in others and (among is None or among(loop))
         if (over := _walk_over_parameters(project, loop)) is not None
     ]
-    facts = ((fact_of(project, loop, LayerList(walk, loop.code(walk.base)), trees=True), use) for loop, walk, use in found)
+    facts = (
+        (fact_of(project, loop, LayerList(walk, loop.code(walk.base)), trees=True), use) for loop, walk, use in found
+    )
     return [_judged(fact, use) for fact, use in facts if fact is not None]
 
 

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from scanify.analysis.decide.decide import constructs
+from scanify.analysis.decide.fact import LoopFact
+from scanify.analysis.decide.remedies import refused
 from scanify.analysis.facts import Place
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
-from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.lower.loop import Form
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
-from scanify.analysis.decide.decide import constructs
-from scanify.analysis.decide.remedies import refused
 
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
 _NOTHING_GAINED = ("SCN202", "SCN203", "SCN215")

@@ -1,6 +1,6 @@
 """What one loop does in each iteration: the obligations of its body, and of its carries.
 
-    understood(project, loop, shape) -> LoopObligations
+understood(project, loop, shape) -> LoopObligations
 """
 
 import ast
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.language.library import LAYER
+from scanify.analysis.language.libraries.modules import LAYER
 from scanify.analysis.language.shapes import LAST_AXIS
 from scanify.analysis.language.types import (
     Array,
@@ -34,7 +34,6 @@ from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.scope import FUNCTIONS, Scope
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
-
 
 _NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
 """Dtypes that a layer's parameters usually do not have: what a layer adds to such an array gives another dtype."""
@@ -221,7 +220,11 @@ class _LoopWalker(Walker):
         is_layers = walk is self.shape.layer
         with self.silent():
             bases = [self.evaluate(each, env) for each in walk.bases]
-            source = bases[0] if len(bases) == 1 else Items("list", None, join(self._elements(each, env, walk) for each in bases))
+            source = (
+                bases[0]
+                if len(bases) == 1
+                else Items("list", None, join(self._elements(each, env, walk) for each in bases))
+            )
             if walk.element is not None:
                 inner = env.copy()
                 for target in ast.walk(self.loop.target):

@@ -1,12 +1,8 @@
 """Which operations keep the shape and the dtype of a carry."""
 
 import ast
-from collections.abc import Mapping, Sequence
 
-from scanify.analysis.language.types import Array, Items, Static, Type
-
-Types = Sequence[Type]
-Named = Mapping[str, Type]
+from scanify.analysis.language.types import Array, Items, Named, Static, Types
 
 SAME_SHAPE = frozenset(
     "relu relu6 silu swish gelu sigmoid tanh softplus elu leaky_relu selu celu hard_tanh hard_sigmoid hard_silu mish "

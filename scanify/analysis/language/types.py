@@ -5,7 +5,7 @@ it is understood.
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -195,6 +195,9 @@ Type: TypeAlias = (
     | Package
     | Union
 )
+
+Types: TypeAlias = Sequence[Type]
+Named: TypeAlias = Mapping[str, Type]
 
 
 def options(value: Type | None) -> Iterator[Type]:

@@ -4,12 +4,11 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.language.base import Base, code_of
-from scanify.analysis.language.expressions import why_of
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.language.base import Base
+from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Applied,
-    Array,
     ClassOf,
     Env,
     Function,
@@ -19,7 +18,6 @@ from scanify.analysis.language.types import (
     LibraryObject,
     Nothing,
     Object,
-    Static,
     Type,
     Unknown,
     join,
@@ -152,9 +150,7 @@ class Calls(Base):
         declared = self.annotated(function.module, node.returns, env)
         return declared if isinstance(found, Unknown) and declared is not None and self.muted else found
 
-    def _bind_arguments(
-        self, env: Env, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]
-    ) -> bool:
+    def _bind_arguments(self, env: Env, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]) -> bool:
         given = function.node.args
         plain = [*given.posonlyargs, *given.args]
         names = env.names
@@ -177,7 +173,10 @@ class Calls(Base):
             names[given.kwarg.arg] = Items("dict", tuple(rest.values()), None, self.tick(), tuple(rest))
         home = Env(function.module, {}, function.around)
         defaults = [None] * (len(plain) - len(given.defaults)) + list(given.defaults)
-        for each, default in [*zip(plain, defaults, strict=True), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]:
+        for each, default in [
+            *zip(plain, defaults, strict=True),
+            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+        ]:
             if each.arg not in names and default is not None:
                 with self.silent():
                     found = self.evaluate(default, home)
@@ -214,7 +213,11 @@ class Calls(Base):
                 if qualname in _RULES:
                     found = self._with_rules(function, env, found)
                     continue
-            if qualname in tables.CALLERS and qualname not in ("functools.lru_cache", "functools.cache", "functools.wraps"):
+            if qualname in tables.CALLERS and qualname not in (
+                "functools.lru_cache",
+                "functools.cache",
+                "functools.wraps",
+            ):
                 found = Applied(qualname, found)
                 continue
             return self.note(function.module, each, "a decorator that is not listed")
@@ -251,7 +254,9 @@ def _several(node: ast.AST) -> frozenset[str]:
     seen: set[str] = set()
     twice: set[str] = set()
     for each in _own_nodes(node):
-        name = each.id if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) else getattr(each, "name", None)
+        name = (
+            each.id if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) else getattr(each, "name", None)
+        )
         if isinstance(name, str) and isinstance(each, ast.Name | ast.FunctionDef | ast.ClassDef):
             (twice if name in seen else seen).add(name)
     arguments = getattr(node, "args", None)
@@ -262,4 +267,3 @@ def _several(node: ast.AST) -> frozenset[str]:
 def _is_abstract(function: ast.AST) -> bool:
     decorators = getattr(function, "decorator_list", ())
     return any((dotted(each) or "").endswith("abstractmethod") for each in decorators)
-

@@ -1,0 +1,1 @@
+"""Functions and classes of libraries, and of Python itself, by lists."""

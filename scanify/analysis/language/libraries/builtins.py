@@ -1,0 +1,158 @@
+"""Python's own functions."""
+
+import ast
+
+from scanify.analysis.language.base import Base
+from scanify.analysis.language.syntax.operators import why_of
+from scanify.analysis.language.types import (
+    Array,
+    ClassOf,
+    Env,
+    Given,
+    Items,
+    LibraryFunction,
+    LibraryObject,
+    Named,
+    Nothing,
+    Object,
+    Static,
+    Type,
+    Types,
+    Unknown,
+    is_data,
+    is_static,
+    join,
+    without_none,
+)
+
+_CONVERSIONS = frozenset("int float bool complex str repr format hash ascii chr ord bin hex oct bytes".split())
+_EXCEPTIONS = ("Error", "Exception", "Warning", "Iteration")
+
+
+class Builtins(Base):
+    """The part of the walker that calls Python's own functions."""
+
+    def _builtin(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type:
+        module = env.module
+        if name.endswith(_EXCEPTIONS) or name == "NotImplemented":
+            return Static()
+        if name == "object":
+            return Nothing()
+        if name == "super" and not args:
+            this = env.this or Nothing()
+            return LibraryObject("builtins.super", (("this", this),))
+        if name in (
+            "print",
+            "input",
+            "open",
+            "exec",
+            "eval",
+            "compile",
+            "breakpoint",
+            "__import__",
+            "globals",
+            "locals",
+            "setattr",
+            "delattr",
+            "next",
+        ):
+            return self.effect(module, node, f"`{name}` has a side effect")
+        unknown = next((each for each in args if isinstance(without_none(each), Unknown)), None)
+        if unknown is not None:
+            return self.note(module, node, why_of(node, unknown))
+        if name in ("isinstance", "issubclass"):
+            return self._asked(env, node, args)
+        if name == "type" and len(args) == 1 and isinstance(args[0], Object):
+            return ClassOf(args[0].cls)
+        if name in ("len", "callable", "id"):
+            if name == "id":
+                return self.note(module, node, "a rewrite makes other objects of the same values")
+            if name == "len" and any(
+                isinstance(each, Object) and self.classes.method(each.cls, "__len__") for each in args
+            ):
+                return self.note(module, node, "a class of the project defines its length")
+            return Static()
+        if name in ("getattr", "hasattr"):
+            return self._by_name(env, node, name, args)
+        if name == "range":
+            return (
+                Items("tuple", None, Static(), self.tick())
+                if all(map(is_static, args))
+                else self._needs_value(env, node, args)
+            )
+        if name in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"):
+            if name in ("set", "frozenset", "sorted") and not all(map(is_static, args)):
+                return self._needs_value(env, node, args)
+            kind = {"list": "list", "sorted": "list", "tuple": "tuple"}.get(
+                name, "iterator" if name in ("reversed", "iter") else "set"
+            )
+            source = args[0] if args else Items(kind, ())
+            parts = source.parts if isinstance(source, Items) and source.kind != "dict" else None
+            if parts is not None:
+                return Items(kind, parts[::-1] if name == "reversed" else parts, None, self.tick())
+            return Items(kind, None, self.element(module, node, source), self.tick())
+        if name in ("zip", "enumerate", "map", "filter"):
+            return self._iterator(env, node, name, args)
+        if name == "dict":
+            if args and not isinstance(args[0], Items):
+                return self.note(module, node, why_of(node, args[0]))
+            return Items("dict", tuple(keywords.values()), None, self.tick(), tuple(keywords)) if not args else args[0]
+        if name in ("sum", "max", "min", "abs", "pow", "divmod", "round", "all", "any"):
+            inner = [each.element or Static() if isinstance(each, Items) else each for each in args]
+            if all(map(is_static, inner)):
+                return Static()
+            if any(not is_data(each) or isinstance(each, Given) for each in inner):
+                return self._needs_value(env, node, args)
+            if name in ("max", "min", "all", "any"):
+                return self.note(module, node, "it needs the values of arrays")
+            return Array()
+        if name in _CONVERSIONS or name == "slice":
+            if all(map(is_static, args)) or (self.raising and all(map(is_data, args))):
+                return Static()
+            self._needs_value(env, node, args)
+            return Static()
+        if name in ("property", "staticmethod", "classmethod") and args:
+            return args[0]
+        return self.note(module, node, f"`{name}` is not on the list of functions that only compute")
+
+    def _needs_value(self, env: Env, node: ast.expr, args: Types) -> Unknown:
+        bad = next((each for each in args if not is_static(each)), Nothing())
+        return self.note(env.module, node, why_of(node, bad))
+
+    def _asked(self, env: Env, node: ast.expr, args: Types) -> Type:
+        if len(args) != 2:
+            return Static()
+        kinds = args[1].parts if isinstance(args[1], Items) and args[1].parts is not None else (args[1],)
+        for each in kinds:
+            if not isinstance(each, ClassOf | LibraryFunction | Nothing | Static):
+                return self.note(env.module, node, why_of(node, each))
+            if isinstance(each, LibraryFunction) and each.qualname.startswith("numpy"):
+                return self.note(env.module, node, "a scan makes jax arrays of numpy's")
+        return Static()
+
+    def _by_name(self, env: Env, node: ast.expr, name: str, args: Types) -> Type:
+        if isinstance(node, ast.Call) and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant):
+            text = node.args[1].value
+            if isinstance(text, str) and isinstance(args[0], Object):
+                found = self.attribute(env, node, args[0], text)
+                return Static() if name == "hasattr" else join([found, *args[2:3]])
+            if isinstance(text, str) and name == "hasattr" and is_data(args[0]):
+                return Static()
+        return self.note(env.module, node, "the attribute is not named in the source")
+
+    def _iterator(self, env: Env, node: ast.expr, name: str, args: Types) -> Type:
+        if name in ("map", "filter") and args:
+            inner = [self.element(env.module, node, each) for each in args[1:]]
+            found = self.call(env, node, args[0], inner, {})
+            return Items("iterator", None, found if name == "map" else inner[0] if inner else Nothing(), self.tick())
+        numbered = name == "enumerate"
+        used = args[:1] if numbered else args
+        if all(isinstance(each, Items) and each.parts is not None and each.kind != "dict" for each in used):
+            rows = list(
+                zip(*(each.parts for each in used if isinstance(each, Items) and each.parts is not None), strict=False)
+            )
+            made = [Items("tuple", (*((Static(),) if numbered else ()), *row), None, self.tick()) for row in rows]
+            return Items("iterator", tuple(made), None, self.tick())
+        inner = [self.element(env.module, node, each) for each in used]
+        row = Items("tuple", (*((Static(),) if numbered else ()), *inner), None, self.tick())
+        return Items("iterator", None, row, self.tick())

@@ -1,0 +1,187 @@
+"""Calls of libraries and of Python's own functions: what is listed only computes, or calls the functions it is passed.
+
+A name that is not listed is not understood. The lists are of functions, never of whole packages (`exports.txt`).
+"""
+
+import ast
+
+from scanify.analysis.language.base import Base, code_of
+from scanify.analysis.language.libraries.higher import HIGHER, TRANSFORMS
+from scanify.analysis.language.parts import element_of, plain_arrays
+from scanify.analysis.language.shapes import SAME_SHAPE, cast_of, texts, turned, whole_shape
+from scanify.analysis.language.syntax.operators import noted_in, why_of
+from scanify.analysis.language.types import (
+    Applied,
+    Array,
+    ClassOf,
+    Env,
+    Function,
+    Given,
+    Items,
+    LibraryFunction,
+    LibraryObject,
+    Named,
+    Nothing,
+    Object,
+    Static,
+    Type,
+    Types,
+    is_data,
+    is_static,
+    keywords_of,
+    options,
+)
+from scanify.analysis.values import tables
+
+_SAID = {
+    "jax.debug.print": "prints for each layer, in the backward pass too if layers are recomputed there",
+    "warnings.warn": "warns once, while the layers are traced",
+}
+_HOST = ("numpy", "math", "cmath", "scipy")
+_ARRAYS = ("jax", "equinox", "einops")
+_STATIC_PACKAGES = frozenset("math cmath operator itertools re copy dataclasses typing collections functools".split())
+_MANY = frozenset("jax.random.split".split())
+
+
+class Libraries(Base):
+    """The part of the walker that knows libraries."""
+
+    def call_library(self, env: Env, node: ast.expr, callee: LibraryFunction, args: Types, keywords: Named) -> Type:
+        """The type that a listed function returns."""
+        qualname = callee.qualname
+        package, _, name = qualname.rpartition(".")
+        if (noted := noted_in([*args, *keywords.values()])) is not None:
+            return noted
+        if callee.of is not None:
+            return self._method(env, node, callee, package, name, args, keywords)
+        if package == "builtins":
+            return self._builtin(env, node, name, args, keywords)
+        if qualname in TRANSFORMS or qualname == "functools.partial":
+            return self._transformed(env, node, qualname, args, keywords)
+        if qualname == "dataclasses.replace" and args and isinstance(args[0], Object):
+            return self._replaced(env, node, args[0], keywords)
+        if qualname in _MANY:
+            return self._computed(env, node, qualname, args, keywords)
+        handler = (
+            HIGHER.get(name) if package.partition(".")[0] in ("jax", "equinox", "functools", "itertools") else None
+        )
+        if (handler is not None and tables.is_listed(qualname)) or qualname == "equinox.tree_at":
+            return self._higher(env, node, name, handler or "at", args, keywords)
+        if qualname in tables.MANAGERS or qualname in tables.IDENTITIES:
+            return args[0] if args else Static()
+        if tables.is_listed(qualname):
+            return self._computed(env, node, qualname, args, keywords)
+        if qualname in _SAID:
+            self.notes.setdefault(f"`{qualname}` {_SAID[qualname]}" if not self.muted else "", None)
+            return Nothing()
+        if qualname.startswith(tables.IMPURE) and not self.muted:
+            return self.effect(env.module, node, f"`{code_of(env.module, node)}` has a side effect")
+        text = f"`{qualname}` is not on the list of functions that only compute; give a case"
+        return self.note(env.module, node, text)
+
+    def _replaced(self, env: Env, node: ast.expr, value: Object, keywords: Named) -> Type:
+        """A copy of an object with other fields, which the constructor of its class makes."""
+        if any(self.classes.method(value.cls, each) for each in ("__init__", "__post_init__", "__check_init__")):
+            return self.note(env.module, node, f"the constructor of `{value.cls.name}` runs")
+        return Object(value.cls, keywords_of({**dict(value.fields or ()), **keywords})) if value.fields else value
+
+    def _computed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
+        """The result of a function that only computes, given data."""
+        package, _, name = qualname.rpartition(".")
+        root = package.partition(".")[0]
+        values = [*args, *keywords.values()]
+        takes_functions = name in tables.TAKERS_OF_FUNCTIONS or name in (
+            "apply_along_axis",
+            "piecewise",
+            "fromfunction",
+        )
+        for value in values:
+            for option in options(value):
+                if takes_functions and not isinstance(option, Array | Static | Nothing | Items):
+                    return self.note(env.module, node, "it calls the function that it is passed, which is not followed")
+                if not is_data(option) and not self._is_tree(option, package):
+                    return self.note(
+                        env.module,
+                        node,
+                        why_of(node.args[0] if isinstance(node, ast.Call) and node.args else node, option),
+                    )
+        if root in _HOST and self.muted:
+            return self._of_python(name, root, [])
+        if root in _HOST and not all(map(is_static, values)):
+            return self.note(env.module, node, f"`{qualname}` needs the value of an array")
+        if root in _HOST or root in _STATIC_PACKAGES or name in tables.MEASURING:
+            return self._of_python(name, root, args)
+        self._learn(env, node, name)
+        if name in (
+            "meshgrid",
+            "split",
+            "array_split",
+            "unstack",
+            "broadcast_arrays",
+            "hsplit",
+            "vsplit",
+            "tree_leaves",
+            "leaves",
+        ):
+            return (
+                Array()
+                if name == "split" and root == "jax" and package.endswith("random")
+                else Items("list", None, plain_arrays(args))
+            )
+        if all(map(is_static, values)) and name in (
+            "default_backend",
+            "devices",
+            "device_count",
+            "key_impl",
+            "named_scope",
+        ):
+            return Static()
+        if name in tables.SHAPED_BY_VALUES and "size" not in keywords:
+            return self.note(env.module, node, "the shape of its result depends on values")
+        arrays = [option for value in values for option in options(value) if isinstance(option, Array)]
+        cast = cast_of(node, keywords) or next((each.cast for each in arrays[name == "where" :] if each.cast), None)
+        shapes = {each.shape for each in arrays} - {None}
+        if name in SAME_SHAPE and len(shapes) == 1:
+            return Array(shapes.pop(), cast)
+        if name in ("transpose", "swapaxes", "matrix_transpose", "moveaxis") and args and isinstance(args[0], Array):
+            return turned(args[0], f"{name}({texts(args[1:])})")
+        if name in ("reshape", "broadcast_to") and (shape := whole_shape(args[1:])) is not None:
+            return Array(shape, cast)
+        return Array(None, cast)
+
+    def _of_python(self, name: str, root: str, args: Types) -> Type:
+        if root == "itertools":
+            parts = [each for each in args]
+            return Items(
+                "iterator",
+                None,
+                Items("tuple", tuple(element_of(each) for each in parts), None, self.tick()),
+                self.tick(),
+            )
+        if root == "copy" and args:
+            return args[0]
+        return Static() if all(map(is_static, args)) else Array()
+
+    def _is_tree(self, value: Type, package: str) -> bool:
+        """True if a function on trees is passed a module, into which jax looks."""
+        trees = package in ("jax.tree", "jax.tree_util", "equinox", "equinox.nn", "jax")
+        return trees and isinstance(value, Object | LibraryObject | Function | Applied | ClassOf)
+
+    def _learn(self, env: Env, node: ast.expr, name: str) -> None:
+        """An argument that a function of arrays is passed is an array afterwards: another would have raised."""
+        if not isinstance(node, ast.Call) or name in ("asarray", "array", "stack", "concatenate", "shape", "where"):
+            return
+        for each in node.args[:1]:
+            if isinstance(each, ast.Name) and isinstance(env.names.get(each.id), Given):
+                env.names[each.id] = Array(certain=False)
+
+    # -- functions that call functions -----------------------------------------------------------------------------
+
+    # -- methods ---------------------------------------------------------------------------------------------------
+
+    # -- objects of libraries --------------------------------------------------------------------------------------
+
+    # -- Python's own functions ------------------------------------------------------------------------------------
+
+
+"""The name of the class of layers of which nothing is known: applying one is an obligation of its own."""

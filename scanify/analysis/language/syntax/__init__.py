@@ -1,0 +1,1 @@
+"""Expressions and statements, each by its kind of node."""

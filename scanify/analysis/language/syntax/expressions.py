@@ -1,0 +1,270 @@
+"""Expressions: the type of each, by its kind of node. A node that is not listed is not understood."""
+
+import ast
+
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.meaning import Package as IndexPackage
+from scanify.analysis.index.module import Module
+from scanify.analysis.language.base import Base, code_of
+from scanify.analysis.language.syntax.operators import noted_in, why_of
+from scanify.analysis.language.types import (
+    Array,
+    ClassOf,
+    Env,
+    Function,
+    Given,
+    Items,
+    LibraryFunction,
+    LibraryObject,
+    Nothing,
+    Object,
+    Package,
+    Static,
+    Type,
+    Unknown,
+    is_data,
+    is_static,
+    join,
+    options,
+    without_none,
+)
+from scanify.analysis.values.classes import dotted, library_module
+
+
+class Expressions(Base):
+    """The part of the walker that evaluates expressions."""
+
+    def evaluate(self, node: ast.expr, env: Env) -> Type:
+        match node:
+            case ast.Constant(value=None):
+                return Nothing()
+            case ast.Constant():
+                return Static(repr(node.value))
+            case ast.Name():
+                return self.name(node, env)
+            case ast.Attribute():
+                return self._attribute(node, env)
+            case ast.Subscript():
+                return self._subscript(node, env)
+            case ast.Call():
+                return self._call(node, env)
+            case ast.BinOp():
+                return self._operation(node, node.op, [node.left, node.right], env)
+            case ast.UnaryOp(op=ast.Not()):
+                self.truth(env.module, node.operand, self.evaluate(node.operand, env))
+                return Static()
+            case ast.UnaryOp():
+                return self._operation(node, node.op, [node.operand], env)
+            case ast.BoolOp():
+                values = [self.evaluate(each, env) for each in node.values]
+                for part, value in zip(node.values[:-1], values, strict=False):
+                    self.truth(env.module, part, value)
+                return join(values)
+            case ast.Compare():
+                return self._comparison(node, env)
+            case ast.IfExp():
+                self.truth(env.module, node.test, self.evaluate(node.test, env))
+                yes, no = self.narrowed(node.test, env)
+                return join([self.evaluate(node.body, yes), self.evaluate(node.orelse, no)])
+            case ast.Tuple() | ast.List() | ast.Set():
+                return self._display(node, env)
+            case ast.Dict():
+                return self._dict(node, env)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                return self._comprehension(node, env)
+            case ast.Lambda():
+                return Function(env.module, node, env)
+            case ast.NamedExpr():
+                value = self.evaluate(node.value, env)
+                self.bind(node.target, value, env)
+                return value
+            case ast.JoinedStr():
+                return self._text(node, env)
+            case ast.Slice():
+                parts = [each for each in (node.lower, node.upper, node.step) if each is not None]
+                values = [self.evaluate(each, env) for each in parts]
+                for part, value in zip(parts, values, strict=True):
+                    if not is_data(value):
+                        self.note(env.module, part, why_of(part, value))
+                return Static() if all(map(is_static, values)) else Array()
+            case _:
+                return self.note(env.module, node, f"`{type(node).__name__}` expressions are not listed")
+
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def name(self, node: ast.Name, env: Env) -> Type:
+        """The type of a name: of a local one as it is bound, of one of the module as it is defined."""
+        local = env.lookup(node.id)
+        if local is not None:
+            return self.current(local)
+        return self.meaning(env.module, node.id) or Unknown(f"`{node.id}` is bound in several ways, or nowhere")
+
+    def meaning(self, module: Module, name: str) -> Type | None:
+        """The type of a dotted name at the top level of a module; None if it stands for nothing that is shown."""
+        match self.index.resolve(module, name):
+            case Definition() as definition:
+                return self.defined(definition)
+            case External(qualname):
+                return ClassOf(qualname) if library_module(qualname) else LibraryFunction(qualname)
+            case IndexPackage(name=found):
+                return Package(found)
+            case _:
+                return None
+
+    def defined(self, definition: Definition) -> Type | None:
+        """The type of what a statement of module level binds."""
+        match definition.node:
+            case ast.ClassDef():
+                return ClassOf(definition)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return Function(definition.module, definition.node)
+            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                return self._constant(definition, value)
+            case _:
+                return None
+
+    def _constant(self, definition: Definition, value: ast.expr) -> Type | None:
+        targets = getattr(definition.node, "targets", None) or [getattr(definition.node, "target", None)]
+        if any(not isinstance(each, ast.Name) for each in targets) or definition.node in self.active:
+            return None
+        self.active.append(definition.node)
+        with self.silent():
+            found = self.evaluate(value, Env(definition.module))
+        self.active.pop()
+        if isinstance(found, Items):
+            known = self.is_kept(definition)
+            return Items(found.kind, found.parts, found.each, 0, found.keys) if known else Items(found.kind, None, None)
+        return found
+
+    def is_kept(self, definition: Definition) -> bool:
+        """True if no code of the project may change the container that a name of a module stands for."""
+        name = definition.name
+        for module in self.index.modules_with(name):
+            parents = {child: node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
+            for node in parents:
+                if isinstance(node, ast.alias) and node.name == name and node.asname not in (None, name):
+                    return False
+                if getattr(node, "id", getattr(node, "attr", None)) == name and not isinstance(
+                    getattr(node, "ctx", None), ast.Store
+                ):
+                    if not _only_read(node, parents):
+                        return False
+        return True
+
+    # -- attributes and elements -----------------------------------------------------------------------------------
+
+    def _attribute(self, node: ast.Attribute, env: Env) -> Type:
+        name = dotted(node)
+        if name is not None and env.lookup(name.partition(".")[0]) is None:
+            found = self.meaning(env.module, name)
+            if found is not None:
+                return found
+        return self.attribute(env, node, self.evaluate(node.value, env), node.attr)
+
+    def _subscript(self, node: ast.Subscript, env: Env) -> Type:
+        value = self.evaluate(node.value, env)
+        index = self.evaluate(node.slice, env)
+        return self.current(join(self.item(env, node, option, index) for option in options(without_none(value))))
+
+    def item(self, env: Env, node: ast.Subscript, value: Type, index: Type) -> Type:
+        """The type of `value[index]`."""
+        module = env.module
+        if (noted := noted_in([value, index])) is not None:
+            return noted
+        if not is_data(index) and not isinstance(value, ClassOf):
+            return self.note(module, node, why_of(node.slice, index))
+        match value:
+            case Array():
+                return Array(certain=value.certain) if self._harmless(value, "getitem") else self._acting(node, env)
+            case Given():
+                inner = Given(f"{value.name}[...]", value.line) if not value.name.endswith("[...]") else value
+                return inner if self._harmless(value, "getitem") else self._acting(node, env)
+            case Static():
+                return Static(f"{value.text}[{index.text}]" if isinstance(index, Static) and index.text else None)
+            case Items(kind="iterator"):
+                return self.note(module, node, "an iterator has no elements by number")
+            case Items():
+                return self._element_of(node, value)
+            case ClassOf():
+                return value
+            case LibraryObject(qualname="jax.at"):
+                return value
+            case LibraryFunction(qualname=qualname) if qualname.rpartition(".")[2] in ("s_", "index_exp", "r_", "c_"):
+                return Static() if is_static(index) else Array()
+            case Object():
+                method = self.classes.method(value.cls, "__getitem__")
+                if method is None and self.is_named_tuple(value.cls):
+                    return join(each for _, each in value.fields or ())
+                return self.call(env, node, self.attribute(env, node, value, "__getitem__"), [index], {})
+            case _:
+                return self.note(module, node, why_of(node.value, value))
+
+    def _element_of(self, node: ast.Subscript, value: Items) -> Type:
+        if isinstance(node.slice, ast.Slice):
+            return Items("list" if value.kind == "list" else value.kind, None, value.element, self.tick())
+        match node.slice:
+            case ast.Constant(value=int(at)) if value.parts is not None and value.kind != "dict":
+                return (
+                    value.parts[at] if -len(value.parts) <= at < len(value.parts) else Unknown("it has no such element")
+                )
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(at))) if value.parts is not None:
+                return value.parts[-at] if 0 < at <= len(value.parts) else Unknown("it has no such element")
+            case ast.Constant(value=str(key)) if value.keys is not None and value.parts is not None:
+                if key in value.keys:
+                    return value.parts[value.keys.index(key)]
+        return value.element if value.element is not None else Unknown("nothing shows its elements")
+
+    def is_named_tuple(self, cls: Definition) -> bool:
+        """True if a class of the project is a `typing.NamedTuple`."""
+        bases = [base for owner in self.classes.lineage(cls) for base in self.classes.bases(owner)]
+        return any(isinstance(base, External) and base.qualname == "typing.NamedTuple" for base in bases)
+
+    # -- operators -------------------------------------------------------------------------------------------------
+
+    # -- displays --------------------------------------------------------------------------------------------------
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def _call(self, node: ast.Call, env: Env) -> Type:
+        if isinstance(node.func, ast.Attribute):
+            self.called.add(id(node.func))
+        callee = self.evaluate(node.func, env)
+        args: list[Type] = []
+        for each in node.args:
+            if not isinstance(each, ast.Starred):
+                args.append(self.evaluate(each, env))
+                continue
+            value = self.evaluate(each.value, env)
+            if isinstance(value, Items) and value.parts is not None and value.kind != "dict":
+                args += value.parts
+            elif isinstance(callee, LibraryFunction) and is_data(value):
+                args.append(self.element(env.module, each.value, value))
+            else:
+                return self.note(env.module, node, f"`*{code_of(env.module, each.value)}` spells out no arguments")
+        keywords: dict[str, Type] = {}
+        for keyword in node.keywords:
+            value = self.evaluate(keyword.value, env)
+            if keyword.arg is not None:
+                keywords[keyword.arg] = value
+            elif isinstance(value, Items) and value.keys is not None and value.parts is not None:
+                keywords |= dict(zip(value.keys, value.parts, strict=True))
+            else:
+                return self.note(env.module, node, f"`**{code_of(env.module, keyword.value)}` spells out no arguments")
+        return self.call(env, node, callee, args, keywords)
+
+    # -- conditions ------------------------------------------------------------------------------------------------
+
+
+def _only_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    above = parents[node]
+    match above:
+        case ast.Subscript(value=value, ctx=ast.Load()):
+            return value is node
+        case ast.Attribute(attr="get" | "items" | "keys" | "values"):
+            return isinstance(parents.get(above), ast.Call)
+        case ast.Compare() | ast.For(iter=ast.Name()) | ast.comprehension() | ast.JoinedStr() | ast.FormattedValue():
+            return True
+        case ast.Call(func=ast.Name(id="len" | "list" | "tuple" | "sorted" | "set" | "enumerate")):
+            return True
+        case _:
+            return False
