@@ -31,6 +31,9 @@ class Base(ABC):
         self.reasons: dict[str, dict[str, Place | None]] = {}  # why operations are not understood, with their texts
         self.effects: dict[str, Place | None] = {}
         self.notes: dict[str, None] = {}
+        self.known: dict[object, Type] = {}  # types that functions return, by their arguments
+        self.exchanged: dict[str, bool] = {}  # whether `tree_at` may exchange a field of a name
+        self.kept: dict[str, bool] = {}  # whether containers of a name are never changed
         self.called: set[int] = set()  # the nodes of attributes that are called
         self.muted = 0
         self.raising = 0
@@ -97,6 +100,7 @@ class Base(ABC):
         """Record that a container, under whatever name, has another element."""
         if value is not None:
             self.grown[holder.fresh] = join([self.grown.get(holder.fresh), value])
+            self.known.clear()  # functions that read it return another type now
 
     def current(self, value: Type) -> Type:
         """A container with the elements that were added to it under other names."""

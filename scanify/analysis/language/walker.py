@@ -38,6 +38,5 @@ class Walker(
     def __init__(self, project: ProjectFacts) -> None:
         super().__init__(project)
         self.walked = 0
-        self.known = {}
         self.declared_fields = {}
         self.making = []

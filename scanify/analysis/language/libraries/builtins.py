@@ -2,6 +2,7 @@
 
 import ast
 
+from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
@@ -57,12 +58,14 @@ class Builtins(Base):
             "next",
         ):
             return self.effect(module, node, f"`{name}` has a side effect")
+        if any(not is_data(each) or isinstance(each, LibraryFunction) for each in keywords.values()) and name != "dict":
+            return self.note(module, node, "it calls a function that it is passed")
         unknown = next((each for each in args if isinstance(without_none(each), Unknown)), None)
         if unknown is not None:
             return self.note(module, node, why_of(node, unknown))
         if name in ("isinstance", "issubclass"):
             return self._asked(env, node, args)
-        if name == "type" and len(args) == 1 and isinstance(args[0], Object):
+        if name == "type" and len(args) == 1 and isinstance(args[0], Object) and args[0].fields is not None:
             return ClassOf(args[0].cls)
         if name in ("len", "callable", "id"):
             if name == "id":
@@ -126,6 +129,12 @@ class Builtins(Base):
         for each in kinds:
             if not isinstance(each, ClassOf | LibraryFunction | Nothing | Static):
                 return self.note(env.module, node, why_of(node, each))
+            if (
+                isinstance(each, ClassOf)
+                and isinstance(each.cls, Definition)
+                and not self.understood_class(env, node, each.cls)
+            ):
+                return Static()
             if isinstance(each, LibraryFunction) and each.qualname.startswith("numpy"):
                 return self.note(env.module, node, "a scan makes jax arrays of numpy's")
         return Static()

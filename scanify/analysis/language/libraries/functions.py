@@ -90,6 +90,8 @@ class Libraries(Base):
         package, _, name = qualname.rpartition(".")
         root = package.partition(".")[0]
         values = [*args, *keywords.values()]
+        if "out" in keywords:
+            return self.effect(env.module, node, f"`{code_of(env.module, node)}` writes into the array `out`")
         takes_functions = name in tables.TAKERS_OF_FUNCTIONS or name in (
             "apply_along_axis",
             "piecewise",

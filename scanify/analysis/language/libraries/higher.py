@@ -52,7 +52,7 @@ class HigherOrder(Base):
         if isinstance(args[0], Array | Static | Nothing | Given):
             return self.note(env.module, node, why_of(node.args[0] if isinstance(node, ast.Call) else node, args[0]))
         for value in (*args[1:], *keywords.values()):
-            if qualname != "functools.partial" and not is_data(value) and not isinstance(value, Function | Applied):
+            if qualname != "functools.partial" and not is_data(value):
                 return self.note(env.module, node, "an argument of the transformation is not understood")
         if qualname == "functools.partial":
             return Applied(qualname, args[0], tuple(args[1:]), keywords_of(keywords))
@@ -115,6 +115,11 @@ class HigherOrder(Base):
                 return self.note(env.module, node, why_of(node, value))
         if not values:
             return self.note(env.module, node, "its arguments are not shown")
+        for value in named.values():
+            if not isinstance(without_none(value), Array | Static | Items | Given | Nothing):
+                self.call(env, node, value, [Array()], {})
+        if handler in ("cond", "while", "fori", "switch") and named:
+            return self.note(env.module, node, "its functions and operands are passed by name")
         if handler == "scan":
             carry = values[1] if len(values) > 1 else Nothing()
             xs = values[2] if len(values) > 2 else Nothing()

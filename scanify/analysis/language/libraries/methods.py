@@ -10,6 +10,7 @@ from scanify.analysis.language.types import (
     ClassOf,
     Env,
     Function,
+    Given,
     Items,
     LibraryFunction,
     LibraryObject,
@@ -55,7 +56,7 @@ class Methods(Base):
         if package == "array" and isinstance(of, Array):
             return self.call_array_method(env, node, of, name, args, keywords)
         if package == "jax.at" and isinstance(of, LibraryObject):
-            if name not in _UPDATES or any(isinstance(each, Function) for each in values):
+            if name not in _UPDATES or not all(isinstance(each, Array | Static | Given | Items) for each in values):
                 return self.note(env.module, node, f"`.at[...].{name}` is not listed")
             return dict(of.arguments or ())["of"] if name != "get" else Array()
         if package == "equinox.nn.State" and name in tables.METHODS_OF_STATES:

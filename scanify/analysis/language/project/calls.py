@@ -39,7 +39,6 @@ class Calls(Base):
     """The part of the walker that calls what the project defines."""
 
     walked: int
-    known: dict[object, Type]
 
     def call(self, env: Env, node: ast.expr, callee: Type, args: Sequence[Type], keywords: Mapping[str, Type]) -> Type:
         return join(self._call_one(env, node, each, args, keywords) for each in options(without_none(callee)))
@@ -219,6 +218,12 @@ class Calls(Base):
                 "functools.wraps",
             ):
                 found = Applied(qualname, found)
+                continue
+            if qualname == "functools.wraps":
+                continue  # it copies the name and the text of another function
+            if isinstance(target, Function):
+                made = self.evaluate(call, env) if call is not None else target
+                found = self.call(env, each, made, [found], {})
                 continue
             return self.note(function.module, each, "a decorator that is not listed")
         return found

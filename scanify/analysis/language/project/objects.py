@@ -1,6 +1,7 @@
 """Objects: attributes of any value, fields and methods of classes of the project, and what their constructors make."""
 
 import ast
+from collections.abc import Iterator
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
@@ -174,6 +175,9 @@ class Objects(Base):
         odd = self.classes.oddity(cls)
         if odd is None and not self.classes.known_bases(cls):
             odd = f"`{cls.name}` has a base class that is not shown"
+        above = self.classes.lineage(cls)[1:]
+        if odd is None and any("__init_subclass__" in self.classes.methods(each) for each in above):
+            odd = f"a base class of `{cls.name}` may change it in `__init_subclass__`"
         if odd is None and _INTERCEPTING & self.classes.special_methods(cls):
             odd = f"`{cls.name}` intercepts attributes"
         if odd is None and any(map(self.classes.is_patched, _INTERCEPTING)):
@@ -218,6 +222,8 @@ class Objects(Base):
         constant = self.classes.constant(cls, name)
         if constant is not None:
             found = self._constant_of(constant, name)
+            if isinstance(found, Items) and not is_data(found) and not self.is_kept(name):
+                found = Unknown(f"code of the project may put something else into `{name}`")
             return found if is_data(found) or isinstance(found, Function | ClassOf) else None
         if own is not None:
             return Unknown(
@@ -273,21 +279,38 @@ class Objects(Base):
         if all(isinstance(each, Array | Static | Nothing) for each in options(value)):
             return join(Array() if isinstance(each, Array) else each for each in options(value))
         if self.classes.is_replaced(cls, name) or self._is_exchanged(name):
-            field = self.classes.fields(cls).get(name)
-            declared = self.annotated(field.owner.module, field.statement.annotation) if field is not None else None
-            return declared or Unknown(f"code of the project may put something else at `{name}`")
+            return self._only_declared(cls, name)
+        if any(isinstance(each, Items) and not is_data(each) for each in options(value)) and not self.is_kept(name):
+            return self._only_declared(cls, name)
         return settled(value)
 
+    def _only_declared(self, cls: Definition, name: str) -> Type:
+        """What the annotation of a field says, whatever its constructor stores."""
+        field = self.classes.fields(cls).get(name)
+        declared = self.annotated(field.owner.module, field.statement.annotation) if field is not None else None
+        return declared or Unknown(f"code of the project may put something else into `{name}`")
+
     def _is_exchanged(self, name: str) -> bool:
-        """True if code of the project names a field in `tree_at` or `replace`."""
-        for function in ("tree_at", "replace"):
-            for module in self.index.modules_with(function, name):
-                for call in ast.walk(module.tree):
-                    if isinstance(call, ast.Call) and (dotted(call.func) or "").rpartition(".")[2] == function:
-                        named = (getattr(each, "attr", None) or getattr(each, "arg", None) for each in ast.walk(call))
-                        if name in named:
-                            return True
-        return False
+        """True if code of the project may name a field in `tree_at` or `replace`."""
+        if name not in self.exchanged:
+            self.exchanged[name] = self._may_exchange(name)
+        return self.exchanged[name]
+
+    def _may_exchange(self, name: str) -> bool:
+        for module in self.index.modules_with("tree_at"):
+            for call in _calls_of(module, "tree_at"):
+                where = call.args[0] if call.args else None
+                if not isinstance(where, ast.Lambda) or any(isinstance(each, ast.Call) for each in ast.walk(where)):
+                    return True
+                if any(getattr(each, "attr", None) == name for each in ast.walk(where)):
+                    return True
+        modules = self.index.modules_with("replace", name)
+        return any(
+            keyword.arg in (name, None)
+            for module in modules
+            for call in _calls_of(module, "replace")
+            for keyword in call.keywords
+        )
 
     def _constant_of(self, constant: tuple[Definition, ast.expr], name: str) -> Type:
         owner, value = constant
@@ -323,3 +346,9 @@ def _holds_unknown(value: Type) -> bool:
     """True if the source shows nothing of a part of a value."""
     inner = [each.element for each in options(value) if isinstance(each, Items) and each.element is not None]
     return any(isinstance(each, Unknown | Given) for each in options(value)) or any(map(_holds_unknown, inner))
+
+
+def _calls_of(module: Module, name: str) -> Iterator[ast.Call]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and (dotted(node.func) or "").rpartition(".")[2] == name:
+            yield node

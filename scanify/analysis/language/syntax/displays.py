@@ -65,6 +65,8 @@ class Displays(Base):
 
     def _comprehension(self, node: ast.expr, env: Env) -> Type:
         assert isinstance(node, _COMPREHENSIONS)
+        if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
+            return self.note(env.module, node, "`:=` in a comprehension binds a name around it")
         inner = Env(env.module, {}, env, env.owner, "")
         for number, each in enumerate(node.generators):
             if each.is_async:

@@ -132,24 +132,15 @@ class Expressions(Base):
             found = self.evaluate(value, Env(definition.module))
         self.active.pop()
         if isinstance(found, Items):
-            known = self.is_kept(definition)
+            known = self.is_kept(definition.name)
             return Items(found.kind, found.parts, found.each, 0, found.keys) if known else Items(found.kind, None, None)
         return found
 
-    def is_kept(self, definition: Definition) -> bool:
-        """True if no code of the project may change the container that a name of a module stands for."""
-        name = definition.name
-        for module in self.index.modules_with(name):
-            parents = {child: node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
-            for node in parents:
-                if isinstance(node, ast.alias) and node.name == name and node.asname not in (None, name):
-                    return False
-                if getattr(node, "id", getattr(node, "attr", None)) == name and not isinstance(
-                    getattr(node, "ctx", None), ast.Store
-                ):
-                    if not _only_read(node, parents):
-                        return False
-        return True
+    def is_kept(self, name: str) -> bool:
+        """True if no code of the project may change a container that has this name, as a field or in a module."""
+        if name not in self.kept:
+            self.kept[name] = all(_is_read_in(module, name) for module in self.index.modules_with(name))
+        return self.kept[name]
 
     # -- attributes and elements -----------------------------------------------------------------------------------
 
@@ -255,16 +246,48 @@ class Expressions(Base):
     # -- conditions ------------------------------------------------------------------------------------------------
 
 
+def _is_read_in(module: Module, name: str) -> bool:
+    """True if a file only reads elements of what has a name, or binds the name."""
+    parents = {child: node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
+    for node in parents:
+        if isinstance(node, ast.alias) and node.name == name and node.asname not in (None, name):
+            return False
+        if isinstance(node, ast.Constant) and node.value == name:
+            return False
+        named = isinstance(node, ast.Name | ast.Attribute) and getattr(node, "id", getattr(node, "attr", "")) == name
+        if named and not isinstance(getattr(node, "ctx", None), ast.Store) and not _only_read(node, parents):
+            return False
+    return True
+
+
 def _only_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     above = parents[node]
     match above:
         case ast.Subscript(value=value, ctx=ast.Load()):
             return value is node
-        case ast.Attribute(attr="get" | "items" | "keys" | "values"):
+        case ast.Attribute(attr="get" | "items" | "keys" | "values" | "index" | "count"):
             return isinstance(parents.get(above), ast.Call)
-        case ast.Compare() | ast.For(iter=ast.Name()) | ast.comprehension() | ast.JoinedStr() | ast.FormattedValue():
+        case ast.Attribute(attr="append" | "extend" | "insert") | ast.Subscript() | ast.AugAssign():
+            return _is_building(node, parents)
+        case ast.For(iter=value) | ast.comprehension(iter=value):
+            return value is node
+        case ast.Compare() | ast.JoinedStr() | ast.FormattedValue() | ast.Starred() | ast.If() | ast.BoolOp():
             return True
-        case ast.Call(func=ast.Name(id="len" | "list" | "tuple" | "sorted" | "set" | "enumerate")):
-            return True
+        case ast.Call(func=ast.Name(id=called)):
+            return called in _READERS and above.func is not node
         case _:
             return False
+
+
+def _is_building(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """True if a constructor changes a field of its own object: `self.layers.append(...)`."""
+    above = parents.get(node)
+    while above is not None and not isinstance(above, ast.FunctionDef):
+        above = parents.get(above)
+    if above is None or above.name not in ("__init__", "__post_init__") or not isinstance(node, ast.Attribute):
+        return False
+    first = [*above.args.posonlyargs, *above.args.args][:1]
+    return bool(first) and isinstance(node.value, ast.Name) and node.value.id == first[0].arg
+
+
+_READERS = frozenset("isinstance len list tuple sorted set enumerate zip reversed sum any all".split())
