@@ -26,6 +26,7 @@ from scanify.analysis.language.types import (
     Static,
     Type,
     Types,
+    Unknown,
     is_data,
     is_static,
     keywords_of,
@@ -41,6 +42,24 @@ _HOST = ("numpy", "math", "cmath", "scipy")
 _ARRAYS = ("jax", "equinox", "einops")
 _STATIC_PACKAGES = frozenset("math cmath operator itertools re copy dataclasses typing collections functools".split())
 _MANY = frozenset("jax.random.split".split())
+_ONE = frozenset(
+    "abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt ceil conj conjugate "
+    "cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp invert bitwise_not isfinite isinf isnan isnat log log10 "
+    "log1p log2 logical_not modf negative positive rad2deg radians reciprocal rint sign signbit sin sinh spacing sqrt "
+    "square tan tanh trunc".split()
+)
+_THREE = frozenset(
+    "where clip linspace logspace geomspace arange full full_like interp pad eye tri histogram ones zeros ones_like "
+    "zeros_like asarray array select moveaxis swapaxes rollaxis repeat roll quantile percentile einsum broadcast_to "
+    "isclose allclose broadcast_shapes".split()
+)
+
+
+def _arity(root: str, name: str) -> int:
+    """The number of arguments by position of a function of numpy of which none is the array for its result."""
+    if root != "numpy":
+        return 1 << 16
+    return 1 if name in _ONE else 1 << 16 if name in _THREE else 2
 
 
 class Libraries(Base):
@@ -90,8 +109,8 @@ class Libraries(Base):
         package, _, name = qualname.rpartition(".")
         root = package.partition(".")[0]
         values = [*args, *keywords.values()]
-        if "out" in keywords:
-            return self.effect(env.module, node, f"`{code_of(env.module, node)}` writes into the array `out`")
+        if not isinstance(keywords.get("out", Nothing()), Nothing) or len(args) > _arity(root, name):
+            return self.effect(env.module, node, f"`{code_of(env.module, node)}` writes into an array")
         takes_functions = name in tables.TAKERS_OF_FUNCTIONS or name in (
             "apply_along_axis",
             "piecewise",
@@ -152,6 +171,8 @@ class Libraries(Base):
         return Array(None, cast)
 
     def _of_python(self, name: str, root: str, args: Types) -> Type:
+        if root == "collections" and name != "namedtuple":
+            return Unknown(f"a `collections.{name}` keeps what code puts into it")
         if root == "itertools":
             parts = [each for each in args]
             return Items(

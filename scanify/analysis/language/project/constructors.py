@@ -80,9 +80,14 @@ class Constructors(Base):
             if name in made:
                 continue
             default = field.default
+            factory = _keyword(default, "default_factory")
+            if factory is not None:
+                home = Env(field.owner.module)
+                found[name] = self.call(home, factory, self.evaluate(factory, home), [], {})
+                continue
             with self.silent():
                 if isinstance(default, ast.Call):
-                    inner = next((each.value for each in default.keywords if each.arg == "default"), None)
+                    inner = _keyword(default, "default")
                     if inner is not None:
                         found[name] = self.evaluate(inner, Env(field.owner.module))
                 elif default is not None:
@@ -111,7 +116,7 @@ class Constructors(Base):
             cls, made = self.making[-1]
             made[name] = join([made[name], value]) if name in made else value
             field = self.classes.fields(cls).get(name)
-            converter = _converter(field.default) if field is not None else None
+            converter = _keyword(field.default, "converter") if field is not None else None
             if converter is not None and field is not None:
                 home = Env(field.owner.module)
                 made[name] = self.call(home, converter, self.evaluate(converter, home), [value], {})
@@ -143,7 +148,7 @@ class Constructors(Base):
     declared_fields: dict[object, dict[str, Type]]
 
 
-def _converter(default: ast.expr | None) -> ast.expr | None:
-    if isinstance(default, ast.Call):
-        return next((each.value for each in default.keywords if each.arg == "converter"), None)
-    return None
+def _keyword(default: ast.expr | None, name: str) -> ast.expr | None:
+    """The argument of `field(...)` of that name."""
+    given = default.keywords if isinstance(default, ast.Call) else []
+    return next((each.value for each in given if each.arg == name), None)

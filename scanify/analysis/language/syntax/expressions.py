@@ -1,6 +1,7 @@
 """Expressions: the type of each, by its kind of node. A node that is not listed is not understood."""
 
 import ast
+from collections.abc import Sequence
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.meaning import Package as IndexPackage
@@ -29,6 +30,11 @@ from scanify.analysis.language.types import (
     without_none,
 )
 from scanify.analysis.values.classes import dotted, library_module
+
+_OF_TYPES = (
+    ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.BitOr, ast.Load,
+    ast.Starred,
+)  # fmt: skip
 
 
 class Expressions(Base):
@@ -73,6 +79,7 @@ class Expressions(Base):
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 return self._comprehension(node, env)
             case ast.Lambda():
+                self.define(node.args, env)
                 return Function(env.module, node, env)
             case ast.NamedExpr():
                 value = self.evaluate(node.value, env)
@@ -89,6 +96,16 @@ class Expressions(Base):
                 return Static() if all(map(is_static, values)) else Array()
             case _:
                 return self.note(env.module, node, f"`{type(node).__name__}` expressions are not listed")
+
+    def define(self, arguments: ast.arguments, env: Env, annotations: Sequence[ast.expr | None] = ()) -> None:
+        """What Python evaluates where a function is defined: defaults and annotations."""
+        for default in (*arguments.defaults, *arguments.kw_defaults):
+            if default is not None:
+                self.evaluate(default, env)
+        every = (each for each in ast.walk(arguments) if isinstance(each, ast.arg))
+        for annotation in (*annotations, *(each.annotation for each in every)):
+            if annotation is not None and not all(isinstance(each, _OF_TYPES) for each in ast.walk(annotation)):
+                self.note(env.module, annotation, "an annotation that does more than name types")
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -117,7 +134,8 @@ class Expressions(Base):
             case ast.ClassDef():
                 return ClassOf(definition)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return Function(definition.module, definition.node)
+                function = Function(definition.module, definition.node)
+                return self.decorated(function, Env(definition.module))  # type: ignore[attr-defined, no-any-return]
             case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
                 return self._constant(definition, value)
             case _:

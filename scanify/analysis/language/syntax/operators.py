@@ -37,6 +37,7 @@ _OPERATORS = {
     ast.BitXor: "xor", ast.BitAnd: "and", ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert",
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
+_OF_ENUMS = frozenset({"__str__", "__repr__", "__init__"})
 _INTEGRAL = re.compile(r"\b(bool|bool_|u?int\d*)\W*$")  # dtypes that an operation with floats leaves behind
 
 
@@ -133,7 +134,7 @@ class Operators(Base):
 
     def _membership(self, node: ast.Compare, own: Sequence[ast.expr], pair: Sequence[Type], env: Env) -> Type:
         for part, value in zip(own, pair, strict=True):
-            if not is_static(value) and not isinstance(value, Items):
+            if not is_static(value) and not (isinstance(value, Items) and value.kind == "dict"):
                 return self.note(env.module, node, why_of(part, value))
         if isinstance(pair[1], Items) and pair[1].kind in ("iterator",):
             return self.note(env.module, node, "a search uses up an iterator")
@@ -174,7 +175,9 @@ class Operators(Base):
         return yes, no
 
     def is_enum(self, cls: Definition) -> bool:
-        """True if a class of the project is an enumeration of Python's own kind."""
+        """True if a class of the project is an enumeration of Python's own kind, which runs no code of its own."""
+        if self.classes.special_methods(cls) - _OF_ENUMS or self.classes.method(cls, "_missing_") is not None:
+            return False
         bases = [base for owner in self.classes.lineage(cls) for base in self.classes.bases(owner)]
         return any(isinstance(base, External) and base.qualname.startswith("enum.") for base in bases)
 

@@ -94,6 +94,7 @@ class Statements(Base):
             case ast.With():
                 return self._with(node, env, returned)
             case ast.FunctionDef():
+                self.define(node.args, env, [node.returns])  # type: ignore[attr-defined]
                 self.bind_name(node.name, self.local_function(node, env), env)
                 return True
             case ast.Match():
@@ -233,13 +234,13 @@ class Statements(Base):
         goes: list[Env] = []
         for case in node.cases:
             branch = env.copy()
-            if (
-                not is_static(subject) and not (isinstance(subject, Object) and self.is_enum(subject.cls))
-            ) or not _plain(case.pattern):  # type: ignore[attr-defined]
+            if not self.is_compared_as_is(subject) or not _plain(case.pattern):
                 self.note(
                     env.module, node.subject, why_of(node.subject, subject, "only texts, numbers and None are matched")
                 )
             for each in ast.walk(case.pattern):
+                if isinstance(each, ast.MatchValue) and not self.is_compared_as_is(self.evaluate(each.value, branch)):
+                    self.note(env.module, each.value, "only texts, numbers and None are matched")
                 if isinstance(each, ast.MatchAs | ast.MatchStar) and each.name:
                     self.bind_name(each.name, subject, branch)
             if case.guard is not None:
@@ -249,6 +250,10 @@ class Statements(Base):
         goes.append(env.copy())
         self._meet(env, goes)
         return True
+
+    def is_compared_as_is(self, value: Type) -> bool:
+        """True if no code of the project runs where a value is compared."""
+        return is_static(value) or (isinstance(value, Object) and self.is_enum(value.cls))  # type: ignore[attr-defined, no-any-return]
 
     def _raise(self, node: ast.Raise, env: Env) -> None:
         self.raising += 1
