@@ -63,7 +63,6 @@ class Builtins(Base):
         unknown = next((each for each in args if isinstance(without_none(each), Unknown)), None)
         if unknown is not None:
             return self.note(module, node, why_of(node, unknown))
-        self.call_key(env, node, args, {} if name == "dict" else keywords)
         if name in ("isinstance", "issubclass"):
             return self._asked(env, node, args)
         if name == "type" and len(args) == 1 and isinstance(args[0], Object) and args[0].fields is not None:
@@ -118,15 +117,6 @@ class Builtins(Base):
         if name in ("property", "staticmethod", "classmethod") and args:
             return args[0]
         return self.note(module, node, f"`{name}` is not on the list of functions that only compute")
-
-    def call_key(self, env: Env, node: ast.expr, elements: Types, keywords: Named) -> None:
-        """Call the function `key` of a search or a sort on an element; other named arguments must be data."""
-        for word, value in keywords.items():
-            if word == "key" and not isinstance(value, Nothing):
-                inner = [each.element or Nothing() if isinstance(each, Items) else each for each in elements]
-                self.call(env, node, value, [join(inner)], {})
-            elif not is_data(value):
-                self.note(env.module, node, why_of(node, value))
 
     def _needs_value(self, env: Env, node: ast.expr, args: Types) -> Unknown:
         bad = next((each for each in args if not is_static(each)), Nothing())

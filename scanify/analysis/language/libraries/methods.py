@@ -102,8 +102,8 @@ class Methods(Base):
             if is_static(of) and all(map(is_static, args)):
                 return Static()
             return self.note(env.module, node, "a search compares its elements")
-        if name == "sort":
-            self.call_key(env, node, [element], keywords)  # type: ignore[attr-defined]
+        if name == "sort" and not all(map(is_data, keywords.values())):
+            return self.note(env.module, node, "it calls a function that it is passed")
         if name in _GROWS | _SHRINKS and of.kind != "tuple":
             added = args[-1] if args and name in _GROWS else None
             if added is not None and name in ("extend", "update", "extendleft"):
