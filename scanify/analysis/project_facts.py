@@ -1,6 +1,6 @@
 """What all parts of the analysis read of a project: its files and names, and its classes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scanify.analysis.index.project import Index
 from scanify.analysis.values.classes import Classes
@@ -8,10 +8,16 @@ from scanify.analysis.values.classes import Classes
 
 @dataclass(frozen=True, eq=False)
 class ProjectFacts:
-    """The index of a project and what it says of classes."""
+    """The index of a project and what it says of classes.
+
+    `kept` and `exchanged` are answers about names of fields, each found once: whether code only reads the containers of
+    that name, and whether `tree_at` or `replace` may put something else there.
+    """
 
     index: Index
     classes: Classes
+    kept: dict[str, bool] = field(default_factory=dict)
+    exchanged: dict[str, bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, index: Index) -> "ProjectFacts":

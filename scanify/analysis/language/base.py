@@ -32,8 +32,6 @@ class Base(ABC):
         self.effects: dict[str, Place | None] = {}
         self.notes: dict[str, None] = {}
         self.known: dict[object, Type] = {}  # types that functions return, by their arguments
-        self.exchanged: dict[str, bool] = {}  # whether `tree_at` may exchange a field of a name
-        self.kept: dict[str, bool] = {}  # whether containers of a name are never changed
         self.called: set[int] = set()  # the nodes of attributes that are called
         self.muted = 0
         self.raising = 0

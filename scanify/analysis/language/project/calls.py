@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language.base import Base
@@ -25,7 +25,7 @@ from scanify.analysis.language.types import (
     options,
     without_none,
 )
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.values import tables
 from scanify.analysis.values.classes import dotted
 
@@ -119,7 +119,7 @@ class Calls(Base):
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "it calls itself")  # type: ignore[arg-type]
         self.walked += 1
-        env = Env(module, {}, function.around, function.owner, several=_several(node), this=function.bound)
+        env = Env(module, {}, function.around, function.owner, several=_about(node).several, this=function.bound)
         if not self._bind_arguments(env, function, args, keywords):
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "its arguments do not fit the parameters that are shown")  # type: ignore[arg-type]
@@ -140,7 +140,7 @@ class Calls(Base):
         home, place = at or (env, node)
         if isinstance(node, ast.AsyncFunctionDef):
             return self.note(home.module, place, "it waits")  # type: ignore[arg-type]
-        if any(isinstance(each, ast.Yield | ast.YieldFrom) for each in _own_nodes(node)):
+        if _about(node).yields:
             return self.note(home.module, place, "it is a generator")  # type: ignore[arg-type]
         returned: list[Type] = []
         if self.run(node.body, env, returned):
@@ -244,28 +244,44 @@ class Calls(Base):
         return Applied("rules", found, tuple(rules))
 
 
+@dataclass(frozen=True)
+class _About:
+    """What the statements of a function are about, without those of functions in it: `several` are the names that it
+    binds more than once."""
+
+    yields: bool
+    several: frozenset[str]
+
+
+def _about(node: ast.AST) -> _About:
+    """The facts of a function; kept with its node."""
+    known: _About | None = getattr(node, "_about", None)
+    if known is None:
+        own = list(_own_nodes(node))
+        yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own)
+        known = node._about = _About(yields, _bound_twice(node, own))  # type: ignore[attr-defined]
+    return known
+
+
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function without those of functions in it."""
-    waiting = list(ast.iter_child_nodes(node))
+    waiting = list(children(node))
     while waiting:
         each = waiting.pop()
         yield each
         if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(each)
+            waiting += children(each)
 
 
-def _several(node: ast.AST) -> frozenset[str]:
-    """The names that a function binds more than once."""
+def _bound_twice(node: ast.AST, own: Sequence[ast.AST]) -> frozenset[str]:
     seen: set[str] = set()
     twice: set[str] = set()
-    for each in _own_nodes(node):
-        name = (
-            each.id if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) else getattr(each, "name", None)
-        )
+    for each in own:
+        stored = isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        name = each.id if stored and isinstance(each, ast.Name) else getattr(each, "name", None)
         if isinstance(name, str) and isinstance(each, ast.Name | ast.FunctionDef | ast.ClassDef):
             (twice if name in seen else seen).add(name)
     arguments = getattr(node, "args", None)
-    params = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)} if arguments is not None else set()
+    params = {each.arg for each in nodes_in(arguments) if isinstance(each, ast.arg)} if arguments is not None else set()
     return frozenset(twice | (seen & params))
 
 

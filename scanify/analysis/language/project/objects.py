@@ -30,6 +30,7 @@ from scanify.analysis.language.types import (
     settled,
     without_none,
 )
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values import tables
 from scanify.analysis.values.classes import dotted
 
@@ -292,9 +293,10 @@ class Objects(Base):
 
     def _is_exchanged(self, name: str) -> bool:
         """True if code of the project may name a field in `tree_at` or `replace`."""
-        if name not in self.exchanged:
-            self.exchanged[name] = self._may_exchange(name)
-        return self.exchanged[name]
+        exchanged = self.project.exchanged
+        if name not in exchanged:
+            exchanged[name] = self._may_exchange(name)
+        return exchanged[name]
 
     def _may_exchange(self, name: str) -> bool:
         for module in self.index.modules_with("tree_at"):
@@ -349,6 +351,6 @@ def _holds_unknown(value: Type) -> bool:
 
 
 def _calls_of(module: Module, name: str) -> Iterator[ast.Call]:
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call) and (dotted(node.func) or "").rpartition(".")[2] == name:
+    for node in nodes_in(module.tree):
+        if isinstance(node, ast.Call) and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) == name:
             yield node

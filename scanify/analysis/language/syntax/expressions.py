@@ -156,9 +156,10 @@ class Expressions(Base):
 
     def is_kept(self, name: str) -> bool:
         """True if no code of the project may change a container that has this name, as a field or in a module."""
-        if name not in self.kept:
-            self.kept[name] = all(_is_read_in(module, name) for module in self.index.modules_with(name))
-        return self.kept[name]
+        kept = self.project.kept
+        if name not in kept:
+            kept[name] = all(_is_read_in(module, name) for module in self.index.modules_with(name))
+        return kept[name]
 
     # -- attributes and elements -----------------------------------------------------------------------------------
 
