@@ -8,7 +8,19 @@ from contextlib import contextmanager
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.language.types import Env, Function, Items, Type, Unknown, join
+from scanify.analysis.language.types import (
+    GIVEN,
+    Array,
+    Env,
+    Function,
+    Given,
+    Items,
+    Static,
+    Type,
+    Unknown,
+    join,
+    options,
+)
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -39,6 +51,7 @@ class Base(ABC):
         self.since = 0
         self.active: list[ast.AST] = []
         self.grown: dict[int, Type] = {}  # what was added to containers, by their numbers
+        self.known: dict[object, Type] = {}  # what functions return, by their arguments
 
     # -- obligations -----------------------------------------------------------------------------------------------
 
@@ -95,17 +108,36 @@ class Base(ABC):
         return number > self.since
 
     def grow(self, holder: Items, value: Type | None) -> None:
-        """Record that a container, under whatever name, has another element."""
-        if value is not None:
-            self.grown[holder.fresh] = join([self.grown.get(holder.fresh), value])
-            self.known.clear()  # functions that read it return another type now
+        """Record that a container, under whatever name, has another element or its elements in another order."""
+        number = abs(holder.fresh)
+        changed = value if value is not None else holder.element
+        if number and changed is not None:
+            self.grown[number] = join([*([self.grown[number]] if number in self.grown else ()), changed])
+            self.known.clear()  # a function may return another element of it now
 
     def current(self, value: Type) -> Type:
         """A container with the elements that were added to it under other names."""
-        if isinstance(value, Items) and value.fresh in self.grown:
+        if isinstance(value, Items) and abs(value.fresh) in self.grown:
             elements = [value.element] if value.element is not None else []
-            return Items(value.kind, None, join([*elements, self.grown[value.fresh]]), value.fresh)
+            return Items(value.kind, None, join([*elements, self.grown[abs(value.fresh)]]), value.fresh)
         return value
+
+    def may_act(self, value: Type, *methods: str) -> bool:
+        """True if a value may be an object of the project whose method does more than compute.
+
+        Such a value is passed by a caller, and no annotation says what it is.
+        """
+        given = isinstance(value, Static) and (value.text or "").startswith(GIVEN)
+        if not given and not isinstance(value, Given) and not (isinstance(value, Array) and not value.certain):
+            return False
+        return any(self.classes.acts(each) or self.classes.is_patched(each) for each in methods)
+
+    def asks(self, env: Env, node: ast.AST, value: Type, *methods: str) -> bool:
+        """True if Python calls one of some methods of a value that may do more than compute: an obligation."""
+        acts = any(self.may_act(option, *methods) for option in options(value))
+        if acts:
+            self.note(env.module, node, "a class of the project has a method for this, which does more than compute")
+        return acts
 
     # -- the parts -------------------------------------------------------------------------------------------------
 

@@ -2,10 +2,22 @@
 
 import ast
 import re
+from collections.abc import Iterator
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.language.types import Array, Given, Static, Type
+from scanify.analysis.language.types import (
+    GIVEN,
+    Array,
+    Given,
+    Items,
+    LibraryObject,
+    Object,
+    Static,
+    Type,
+    Unknown,
+    options,
+)
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
@@ -25,9 +37,14 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
     owner, function = method
     walker = _ConstructorWalker(project)
     plain, named = walker.declared_arguments(owner.module, function)
-    walker.run_constructor(owner, function, cls, plain, named)
+    made = walker.run_constructor(owner, function, cls, plain, named)
     effects = tuple(walker.effects.items())
     found = list(walker.obligations)
+    for name, value in made.items():
+        unknown = next((each for each in _unknown_in(value) if not each.declared), None)
+        if unknown is not None:
+            text = f"`{name}` of `{cls.name}` is not shown: {unknown.why}"
+            found.append(Obligation(_KIND, text, owner.module.place(function)))
     found += [Obligation(kind=_KIND, text=text, place=place) for text, place in effects]
     return tuple(found)
 
@@ -39,7 +56,20 @@ class _ConstructorWalker(Walker):
         found = super().declared_argument(module, arg)
         if not isinstance(found, Given):
             return found
-        return Array() if is_key_name(arg.arg) else Static()
+        return Array() if is_key_name(arg.arg) else Static(f"{GIVEN}`{arg.arg}`")
+
+
+def _unknown_in(value: Type) -> Iterator[Unknown]:
+    """The parts of a value of which nothing is shown, other than results of operations that are obligations."""
+    for option in options(value):
+        match option:
+            case Unknown(noted=False):
+                yield option
+            case Items() if option.element is not None:
+                yield from _unknown_in(option.element)
+            case Object(fields=fields) | LibraryObject(arguments=fields):
+                for _, each in fields or ():
+                    yield from _unknown_in(each)
 
 
 def is_key_name(name: str) -> bool:

@@ -11,6 +11,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language.libraries.modules import LAYER
+from scanify.analysis.language.project.calls import about
 from scanify.analysis.language.shapes import LAST_AXIS
 from scanify.analysis.language.types import (
     Array,
@@ -113,7 +114,7 @@ class _LoopWalker(Walker):
         node, module = scope.node, self.loop.module
         assert isinstance(node, (*FUNCTIONS, ast.Lambda))
         owner = self._owner(scope)
-        env = Env(module, {}, None, owner)
+        env = Env(module, {}, None, owner, several=self._bound_in_loop(), rebound=about(node).rebound)
         args = node.args
         plain = [*args.posonlyargs, *args.args]
         defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(args.defaults)), *args.defaults]
@@ -141,6 +142,11 @@ class _LoopWalker(Walker):
         else:
             self.run(node.body, env, [])
         self.active.pop()
+
+    def _bound_in_loop(self) -> frozenset[str]:
+        """The names that the loop binds, which functions that are defined before it see changed."""
+        nodes = (each for each in ast.walk(self.target) if isinstance(each, ast.Name))
+        return frozenset(each.id for each in nodes if isinstance(each.ctx, ast.Store))
 
     def _owner(self, scope: Scope) -> Definition | None:
         parent = scope.parent

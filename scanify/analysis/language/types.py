@@ -47,6 +47,10 @@ class Static:
     text: str | None = None
 
 
+GIVEN = "given "
+"""Begins the text of a value that the caller of a constructor passes to all layers, whatever object it is."""
+
+
 @dataclass(frozen=True)
 class Nothing:
     """None."""
@@ -57,10 +61,12 @@ class Unknown:
     """A value of any type, and why nothing is shown of it: "`feed` has type Any (line 12)".
 
     `noted` is true of the result of an operation that is an obligation already: what is done with it is none.
+    `declared` is true of a value whose type is in an annotation: the one that whoever makes its object passes.
     """
 
     why: str
     noted: bool = False
+    declared: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,12 +119,15 @@ class Env:
     own: str = ""  # the name of the object that is being constructed
     this: "Type | None" = None  # the object of the method
     several: frozenset[str] = frozenset()  # names that are bound more than once, which inner functions may see changed
+    rebound: frozenset[str] = frozenset()  # names that inner functions bind
 
     def lookup(self, name: str) -> "Type | None":
         """The type of a local name, or of one of a function around; None for names of the module."""
         env: Env | None = self
         while env is not None:
             if name in env.names:
+                if name in env.rebound:
+                    return Unknown(f"a function in the function binds `{name}`")
                 inner = env is not self and name in env.several
                 return Unknown(f"`{name}` is bound several times around the function") if inner else env.names[name]
             env = env.outer
@@ -251,11 +260,11 @@ def _merge(one: Type, other: Type) -> Type:
 
 
 def settled(value: Type) -> Type:
-    """A value with its containers as ones that were made long before."""
+    """A value with its containers as ones that were made long before, which keep their numbers as negative ones."""
     match value:
         case Items(parts=parts, each=each):
             made = None if parts is None else tuple(map(settled, parts))
-            return Items(value.kind, made, None if each is None else settled(each), 0, value.keys)
+            return Items(value.kind, made, None if each is None else settled(each), -abs(value.fresh), value.keys)
         case Union(options=found):
             return join(map(settled, found))
         case _:

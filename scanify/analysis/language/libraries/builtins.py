@@ -110,6 +110,8 @@ class Builtins(Base):
                 return self.note(module, node, "it needs the values of arrays")
             return Array()
         if name in _CONVERSIONS or name == "slice":
+            if any(self.asks(env, node, each, f"__{name}__", "__index__", "__float__") for each in args):
+                return Static()
             if all(map(is_static, args)) or (self.raising and all(map(is_data, args))):
                 return Static()
             self._needs_value(env, node, args)

@@ -1,6 +1,7 @@
 """Methods of arrays, Python values and containers: those that are listed, and what they change."""
 
 import ast
+from functools import partial
 
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.shapes import texts, turned, whole_shape
@@ -19,6 +20,7 @@ from scanify.analysis.language.types import (
     Static,
     Type,
     Types,
+    Unknown,
     is_data,
     is_static,
     join,
@@ -105,9 +107,17 @@ class Methods(Base):
         if name == "sort" and not all(map(is_data, keywords.values())):
             return self.note(env.module, node, "it calls a function that it is passed")
         if name in _GROWS | _SHRINKS and of.kind != "tuple":
-            added = args[-1] if args and name in _GROWS else None
-            if added is not None and name in ("extend", "update", "extendleft"):
-                added = self.element(env.module, node, added)
-            self.change(env, node, holder, of, added)  # type: ignore[attr-defined]
+            if name == "sort" and (keywords or not is_static(of)):
+                return self.note(env.module, node, "it compares the elements")
+            added = [*(args[-1:] if name in _GROWS else ()), *keywords.values()]
+            if name in ("extend", "update", "extendleft"):
+                added = [*map(partial(self._elements_added, env, node, of), args), *keywords.values()]
+            self.change(env, node, holder, of, join(added) if added else None)  # type: ignore[attr-defined]
             return element if name in ("pop", "setdefault", "popitem", "popleft") else Nothing()
         return self.note(env.module, node, f"`.{name}` of a container is not listed")
+
+    def _elements_added(self, env: Env, node: ast.expr, holder: Items, given: Type) -> Type:
+        """The type of the elements that a container gets from another one: of a dict its values."""
+        if isinstance(given, Items) and holder.kind == "dict":
+            return (given.element or Nothing()) if given.kind == "dict" else Unknown("a dict is made of pairs")
+        return self.element(env.module, node, given)

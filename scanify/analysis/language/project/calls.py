@@ -119,7 +119,8 @@ class Calls(Base):
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "it calls itself")  # type: ignore[arg-type]
         self.walked += 1
-        env = Env(module, {}, function.around, function.owner, several=_about(node).several, this=function.bound)
+        facts = about(node)
+        env = Env(module, {}, function.around, function.owner, "", function.bound, facts.several, facts.rebound)
         if not self._bind_arguments(env, function, args, keywords):
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "its arguments do not fit the parameters that are shown")  # type: ignore[arg-type]
@@ -140,7 +141,7 @@ class Calls(Base):
         home, place = at or (env, node)
         if isinstance(node, ast.AsyncFunctionDef):
             return self.note(home.module, place, "it waits")  # type: ignore[arg-type]
-        if _about(node).yields:
+        if about(node).yields:
             return self.note(home.module, place, "it is a generator")  # type: ignore[arg-type]
         returned: list[Type] = []
         if self.run(node.body, env, returned):
@@ -247,19 +248,20 @@ class Calls(Base):
 @dataclass(frozen=True)
 class _About:
     """What the statements of a function are about, without those of functions in it: `several` are the names that it
-    binds more than once."""
+    binds more than once, `rebound` those that functions in it bind."""
 
     yields: bool
     several: frozenset[str]
+    rebound: frozenset[str]
 
 
-def _about(node: ast.AST) -> _About:
+def about(node: ast.AST) -> _About:
     """The facts of a function; kept with its node."""
     known: _About | None = getattr(node, "_about", None)
     if known is None:
         own = list(_own_nodes(node))
         yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own)
-        known = node._about = _About(yields, _bound_twice(node, own))  # type: ignore[attr-defined]
+        known = node._about = _About(yields, _bound_twice(node, own), _rebound(node))  # type: ignore[attr-defined]
     return known
 
 
@@ -283,6 +285,11 @@ def _bound_twice(node: ast.AST, own: Sequence[ast.AST]) -> frozenset[str]:
     arguments = getattr(node, "args", None)
     params = {each.arg for each in nodes_in(arguments) if isinstance(each, ast.arg)} if arguments is not None else set()
     return frozenset(twice | (seen & params))
+
+
+def _rebound(node: ast.AST) -> frozenset[str]:
+    """The names of a function that functions in it bind."""
+    return frozenset(name for each in ast.walk(node) if isinstance(each, ast.Nonlocal) for name in each.names)
 
 
 def _is_abstract(function: ast.AST) -> bool:

@@ -137,7 +137,8 @@ class Constructors(Base):
         if arg.annotation is None:
             return Given(arg.arg, module.place(arg).named)
         line = module.place(arg.annotation).named
-        return Unknown(f"`{arg.arg}` has type {module.code(arg.annotation)} ({line}); give a case, or annotate it")
+        text = f"`{arg.arg}` has type {module.code(arg.annotation)} ({line}); give a case, or annotate it"
+        return Unknown(text, declared=True)
 
     making: list[tuple[Definition, dict[str, Type]]]
 

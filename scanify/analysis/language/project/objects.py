@@ -9,6 +9,7 @@ from scanify.analysis.language.base import Base
 from scanify.analysis.language.shapes import turned
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
+    GIVEN,
     Array,
     ClassOf,
     Env,
@@ -50,7 +51,7 @@ class Objects(Base):
 
     def attribute(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
         known = without_none(value)
-        return join(self._attribute_of(env, node, option, name) for option in options(known))
+        return self.current(join(self._attribute_of(env, node, option, name) for option in options(known)))
 
     def _attribute_of(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
         module = env.module
@@ -58,8 +59,11 @@ class Objects(Base):
         match value:
             case Array() | Given():
                 return self._of_array(env, node, value, name)
-            case Static():
-                return LibraryFunction(f"static.{name}", value)
+            case Static(text=text):
+                if self.asks(env, node, value, name, "__getattr__", "__getattribute__"):
+                    return Unknown(f"a class of the project has its own `{name}`")
+                read = id(node) not in self.called and (text or "").startswith(GIVEN)
+                return Static(f"{text}.{name}") if read else LibraryFunction(f"static.{name}", value)
             case Items():
                 return LibraryFunction(f"items.{name}", value)
             case Package(qualname=qualname):
@@ -227,9 +231,8 @@ class Objects(Base):
                 found = Unknown(f"code of the project may put something else into `{name}`")
             return found if is_data(found) or isinstance(found, Function | ClassOf) else None
         if own is not None:
-            return Unknown(
-                f"`{name}` is what the caller of the constructor of `{cls.name}` passes; give a case, or annotate it"
-            )
+            text = f"`{name}` is what the caller of the constructor of `{cls.name}` passes; give a case, or annotate it"
+            return Unknown(text, declared=True)
         if value.fields is not None:
             return None
         stored = self._stored_by_constructor(cls, name)
@@ -272,7 +275,7 @@ class Objects(Base):
             line = field.owner.module.place(annotation).named
             text = field.owner.module.code(annotation)
             remedy = "give a case" if "Callable" in text else "give a case, or annotate the field"
-            return Unknown(f"`{name}` has type {text} ({line}); {remedy}")
+            return Unknown(f"`{name}` has type {text} ({line}); {remedy}", declared=True)
         return self._as_stored(cls, name, found)
 
     def _as_stored(self, cls: Definition, name: str, value: Type) -> Type:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
+    GIVEN,
     Array,
     Env,
     Given,
@@ -99,12 +100,12 @@ class Binding(Base):
 
     def change(self, env: Env, node: ast.AST, holder_node: ast.expr, holder: Items, value: Type | None) -> None:
         """Note that a container gets another element; one that was made before the iteration must not."""
+        self.grow(holder, value)
         if not self.is_fresh(holder.fresh) and not self._is_collected(holder_node):
             self.effect(env.module, node, f"`{code_of(env.module, holder_node)}` is changed and was made before")
             return
         if holder.kind == "set" and value is not None and not is_static(value):
             self.note(env.module, node, "a set compares its elements")
-        self.grow(holder, value)
         elements = [each for each in (holder.element, value) if each is not None]
         grown = Items(holder.kind, None, join(elements) if elements else None, holder.fresh)
         match holder_node:
@@ -137,7 +138,8 @@ class Binding(Base):
             if isinstance(option, Items) and option.kind != "tuple":
                 self.change(env, node, held, option, value.element if isinstance(value, Items) else value)
                 return True
-            if isinstance(option, Given) or (isinstance(option, Array) and not option.certain):
+            given = isinstance(option, Static) and (option.text or "").startswith(GIVEN)
+            if given or isinstance(option, Given) or (isinstance(option, Array) and not option.certain):
                 if not self.declared_array(held.id, env):
                     self.note(env.module, node, f"an array of numpy would be changed in place; write `{held.id} = ...`")
         found = self.operation(node, node.op, [held, node.value], [without_none(before), without_none(value)], env)  # type: ignore[attr-defined]

@@ -27,6 +27,7 @@ class Displays(Base):
         for each in node.elts:
             if isinstance(each, ast.Starred):
                 value = self.evaluate(each.value, env)
+                self.asks(env, node, value, "__format__", "__str__", "__repr__")
                 inner = value.parts if isinstance(value, Items) and value.kind != "dict" else None
                 if inner is not None and parts is not None:
                     parts += inner

@@ -9,6 +9,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 from scanify.analysis.language.types import (
+    GIVEN,
     Array,
     ClassOf,
     Env,
@@ -183,14 +184,16 @@ class Expressions(Base):
             return noted
         if not is_data(index) and not isinstance(value, ClassOf):
             return self.note(module, node, why_of(node.slice, index))
+        if self.asks(env, node, value, "__getitem__"):
+            return Unknown("an element that a class of the project computes")
         match value:
             case Array():
-                return Array(certain=value.certain) if self._harmless(value, "getitem") else self._acting(node, env)
+                return Array(certain=value.certain)
             case Given():
-                inner = Given(f"{value.name}[...]", value.line) if not value.name.endswith("[...]") else value
-                return inner if self._harmless(value, "getitem") else self._acting(node, env)
-            case Static():
-                return Static(f"{value.text}[{index.text}]" if isinstance(index, Static) and index.text else None)
+                return Given(f"{value.name}[...]", value.line) if not value.name.endswith("[...]") else value
+            case Static(text=text):
+                at = index.text if isinstance(index, Static) else None
+                return Static(f"{text}[{at}]" if text and (at or text.startswith(GIVEN)) else None)
             case Items(kind="iterator"):
                 return self.note(module, node, "an iterator has no elements by number")
             case Items():

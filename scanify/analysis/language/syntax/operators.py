@@ -64,8 +64,8 @@ class Operators(Base):
             for option in options(value):
                 if isinstance(option, Object) and not self.is_enum(option.cls):
                     return self._own_operator(node, name, parts, values, env)
-                if isinstance(option, Given | Array) and not self._harmless(option, name):
-                    return self._acting(node, env)
+                if self.asks(env, node, option, f"__{name}__", f"__r{name}__"):
+                    return Unknown("an operator of the project")
                 if not is_data(option) and not isinstance(option, Object):
                     return self.note(env.module, node, why_of(part, option))
         if any(isinstance(each, Array) for each in flat):
@@ -92,16 +92,6 @@ class Operators(Base):
                 return self.call(env, node, self.attribute(env, node, value, method), others, {})
         at = next(at for at, value in enumerate(values) if not is_data(value) or isinstance(value, Object))
         return self.note(env.module, node, why_of(parts[at], values[at]))
-
-    def _harmless(self, value: Type, operator: str) -> bool:
-        """True if no class of the project may do something in an operator on an argument of the loop's function."""
-        if isinstance(value, Array) and value.certain:
-            return True
-        names = (f"__{operator}__", f"__r{operator}__")
-        return not any(self.classes.acts(name) or self.classes.is_patched(name) for name in names)
-
-    def _acting(self, node: ast.AST, env: Env) -> Unknown:
-        return self.note(env.module, node, "a class of the project has such an operator, which does more than compute")
 
     def _comparison(self, node: ast.Compare, env: Env) -> Type:
         parts = [node.left, *node.comparators]
@@ -133,6 +123,8 @@ class Operators(Base):
         return self.note(env.module, node, "a rewrite makes other objects of the same values")
 
     def _membership(self, node: ast.Compare, own: Sequence[ast.expr], pair: Sequence[Type], env: Env) -> Type:
+        if any(self.asks(env, node, each, "__contains__", "__iter__", "__eq__") for each in pair):
+            return Static()
         for part, value in zip(own, pair, strict=True):
             if not is_static(value) and not (isinstance(value, Items) and value.kind == "dict"):
                 return self.note(env.module, node, why_of(part, value))
@@ -143,6 +135,7 @@ class Operators(Base):
         return Static()
 
     def truth(self, module: Module, node: ast.expr, value: Type) -> None:
+        self.asks(Env(module), node, value, "__bool__", "__len__")
         for option in options(value):
             match option:
                 case Array():
