@@ -51,7 +51,6 @@ class Base(ABC):
         self.since = 0
         self.active: list[ast.AST] = []
         self.grown: dict[int, Type] = {}  # what was added to containers, by their numbers
-        self.known: dict[object, Type] = {}  # what functions return, by their arguments
 
     # -- obligations -----------------------------------------------------------------------------------------------
 

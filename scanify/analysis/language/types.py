@@ -120,16 +120,19 @@ class Env:
     this: "Type | None" = None  # the object of the method
     several: frozenset[str] = frozenset()  # names that are bound more than once, which inner functions may see changed
     rebound: frozenset[str] = frozenset()  # names that inner functions bind
+    inline: bool = False  # a comprehension, which runs where it stands
 
     def lookup(self, name: str) -> "Type | None":
         """The type of a local name, or of one of a function around; None for names of the module."""
         env: Env | None = self
+        inner = False
         while env is not None:
             if name in env.names:
                 if name in env.rebound:
                     return Unknown(f"a function in the function binds `{name}`")
-                inner = env is not self and name in env.several
-                return Unknown(f"`{name}` is bound several times around the function") if inner else env.names[name]
+                changed = inner and name in env.several
+                return Unknown(f"`{name}` is bound several times around the function") if changed else env.names[name]
+            inner |= not env.inline
             env = env.outer
         return None
 

@@ -126,8 +126,6 @@ class Libraries(Base):
                         node,
                         why_of(node.args[0] if isinstance(node, ast.Call) and node.args else node, option),
                     )
-        if root in _HOST and "out" in keywords and not self.muted:
-            return self.effect(env.module, node, f"`{code_of(env.module, node)}` writes into an array")
         if root in _HOST and self.muted:
             return self._of_python(name, root, [])
         if root in _HOST and not all(map(is_static, values)):

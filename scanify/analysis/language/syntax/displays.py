@@ -68,7 +68,8 @@ class Displays(Base):
         assert isinstance(node, _COMPREHENSIONS)
         if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
             return self.note(env.module, node, "`:=` in a comprehension binds a name around it")
-        inner = Env(env.module, {}, env, env.owner, "")
+        lazy = isinstance(node, ast.GeneratorExp)
+        inner = Env(env.module, {}, env, env.owner, "", inline=not lazy)
         for number, each in enumerate(node.generators):
             if each.is_async:
                 return self.note(env.module, node, "it waits")
