@@ -74,7 +74,7 @@ def fact_of(
     shape = shape_of(loop, layers.walk)
     if not shape.applies_layer:
         return None
-    body = understood(project, loop, shape, trees=trees)
+    body = understood(project, loop, shape, () if layers.several else [each.cls for each in layers.made], trees=trees)
     shape = _with_types(shape, body)
     alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)
     gain = Gain() if trees else gain_of(project, layers)

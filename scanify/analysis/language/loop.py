@@ -1,15 +1,15 @@
 """What one loop does in each iteration: the obligations of its body, and of its carries.
 
-understood(project, loop, shape) -> LoopObligations
+understood(project, loop, shape, made) -> LoopObligations
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape
-from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.language.libraries.modules import LAYER
 from scanify.analysis.language.project.calls import about
 from scanify.analysis.language.shapes import LAST_AXIS
@@ -60,12 +60,20 @@ class LoopObligations:
     results: Mapping[str, Type] = field(default_factory=dict)
 
 
-def understood(project: ProjectFacts, loop: Loop, shape: LoopShape, *, trees: bool = False) -> LoopObligations:
+def understood(
+    project: ProjectFacts,
+    loop: Loop,
+    shape: LoopShape,
+    made: Sequence[Definition | External | None] = (),
+    *,
+    trees: bool = False,
+) -> LoopObligations:
     """Walk the function around a loop, and then one iteration, of which every operation must be understood.
 
-    With `trees` the layers are trees of arrays.
+    `made` are the classes of the expressions that make the layers, which an annotation of the list need not name; None
+    for one that is not shown. With `trees` the layers are trees of arrays.
     """
-    walker = _LoopWalker(project, loop, shape, trees=trees)
+    walker = _LoopWalker(project, loop, shape, made, trees=trees)
     walker.begin()
     return LoopObligations(
         walker.obligations,
@@ -82,8 +90,17 @@ def understood(project: ProjectFacts, loop: Loop, shape: LoopShape, *, trees: bo
 class _LoopWalker(Walker):
     """Walks up to a loop in silence, and one iteration with obligations."""
 
-    def __init__(self, project: ProjectFacts, loop: Loop, shape: LoopShape, *, trees: bool) -> None:
+    def __init__(
+        self,
+        project: ProjectFacts,
+        loop: Loop,
+        shape: LoopShape,
+        made: Sequence[Definition | External | None],
+        *,
+        trees: bool,
+    ) -> None:
         super().__init__(project)
+        self.made = made
         self.trees = trees
         self.loop = loop
         self.shape = shape
@@ -252,10 +269,22 @@ class _LoopWalker(Walker):
         self.layers = found
         if self.trees:
             return Array()
-        known = without_none(found)
+        known = join([*options(without_none(found)), *self._made_too(found)])
         if any(not isinstance(each, Object | LibraryObject | Items | Function) for each in options(known)):
             return LibraryObject(LAYER)
         return known
+
+    def _made_too(self, found: Type) -> Iterator[Type]:
+        """Layers of classes that the list is shown to hold, which its annotation does not name."""
+        declared = [each.cls for each in options(found) if isinstance(each, Object)]
+        for cls in self.made:
+            if isinstance(cls, Definition):
+                if not any(one.node is above.node for above in self.classes.lineage(cls) for one in declared):
+                    yield Object(cls)
+            elif isinstance(cls, External) and not any(
+                isinstance(each, LibraryObject) and each.qualname == cls.qualname for each in options(found)
+            ):
+                yield LibraryObject(cls.qualname)
 
     def _elements(self, source: Type, env: Env, walk: Walk) -> Type:
         if isinstance(without_none(source), Given):

@@ -16,7 +16,6 @@ from scanify.analysis.lists.layer_list import (
     Varies,
     class_name,
     identity,
-    not_shown,
 )
 from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lists.statements import Put, statements_about
@@ -34,7 +33,8 @@ Understood = Callable[[ProjectFacts, Definition], Sequence[Obligation]]
 _STATEFUL = frozenset(f"equinox.nn.{name}" for name in ("BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"))
 _NUMBERS = ("float", "int", "bool", "str", "round")
 _NO_ARRAYS = frozenset(f"jax.numpy.{name}" for name in ("dtype", "shape", "ndim", "size", "finfo", "issubdtype"))
-_PLAIN_TYPES = frozenset("int float bool str complex Callable Literal type".split())
+_ARRAY_TYPES = frozenset({"Array", "ndarray", "ArrayLike"})
+_SAME_ARRAY = frozenset({"jax.numpy.asarray", "numpy.asarray", "jax.device_put", "jax.lax.stop_gradient", "copy.copy"})
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,12 @@ class Alike:
     """What is to hold the layers, and why.
 
     `unlike` says why they may differ in more than arrays, None if they do not: then `holds` is an `ArrayStacked`.
-    `refusal` says why no container is right. `obligations` are what must hold where the list is built as a `BlockSeq`.
+    `refusal` says why no container is right.
     """
 
     holds: Holds = Holds.BLOCK_SEQ
     unlike: str | None = None
     refusal: Reason | None = None
-    obligations: tuple[Obligation, ...] = ()
 
 
 def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood) -> Alike:
@@ -59,7 +58,7 @@ def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood
     unlike = next(_unlike(project, layers, understood), None)
     if unlike is None:
         return Alike(Holds.ARRAY_STACKED)
-    return Alike(unlike=unlike, obligations=tuple(_may_share(project, layers)))
+    return Alike(unlike=unlike)
 
 
 # -- one object in several layers --------------------------------------------------------------------------------------
@@ -77,9 +76,12 @@ def _shared(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]:
             yield "SCN204", f"every layer is the same object, `{code}`", made.place
         elif made.shared:
             yield "SCN204", "one layer object stands in the list more than once", made.place
-    for made in layers.made:
+    nodes = [made.node for made in layers.made]
+    for at, made in enumerate(layers.made):
+        if made.node in nodes[:at]:
+            yield "SCN204", f"`{made.module.code(made.node)}` stands in the list more than once", made.place
         variation = Variation(home_of(project, made.module, made.node), made.loops)
-        for each in made.arguments if made.repeated else ():
+        for each in made.arguments if made.repeated and made.cls is not None else ():
             what = _one_object(variation, each.value) if each.varies is Varies.SAME and each.name != CALLED else None
             if what is not None:
                 code = made.module.code(each.value)
@@ -89,31 +91,44 @@ def _shared(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]:
 
 def _one_object(variation: Variation, node: ast.expr) -> str | None:
     """Return "module" or "array" if an expression is shown to give all layers one and the same object of that kind."""
-    home, name = variation.home, dotted(node)
+    home = variation.home
+    if home.library(node) in _SAME_ARRAY and isinstance(node, ast.Call) and node.args:
+        return _one_object(variation, node.args[0])
+    name = dotted(node)
     if name is None or home.function is None or variation.is_key(node):
         return None
-    puts = [each for each in statements_about(home, home.function.body, name) if isinstance(each, Put)]
-    if any(variation.makes_module(each.value) for each in puts):
+    values = [each.value for each in statements_about(home, home.function.body, name) if isinstance(each, Put)]
+    meaning = home.meaning(node) if not values else None
+    if isinstance(meaning, Definition) and isinstance(value := getattr(meaning.node, "value", None), ast.expr):
+        values, home = [value], Home(home.project, meaning.module, None)
+    if any(Variation(home, ()).makes_module(each) for each in values):
         return "module"
-    made = (home.library(each.value) for each in puts)
+    made = (home.library(each) for each in values)
     if any(each.startswith(("jax.numpy.", "jax.random.")) and each not in _NO_ARRAYS for each in made):
         return "array"
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):  # `first.weight`, of a layer
+        return (
+            "array" if any(_holds_array(home, each, node.attr) for _, each in home.values_of(node.value.id)) else None
+        )
     annotation = next((each.annotation for each in parameters(home.function) if each.arg == name), None)
+    if values or annotation is None:
+        return None
     said = declared(home.project, home.module, annotation)
-    return "module" if not puts and said.cls is not None and not said.data else None
+    return "module" if said.cls is not None and not said.data else "array" if _is_array(annotation) else None
 
 
-def _may_share(project: ProjectFacts, layers: LayerList) -> Iterator[Obligation]:
-    """Arguments of which nothing says that they hold no array that the layers would have in common."""
-    for made in layers.made:
-        function = home_of(project, made.module, made.node).function
-        said = {each.arg: each.annotation for each in parameters(function)} if function is not None else {}
-        for each in made.arguments if made.repeated else ():
-            if each.varies is Varies.SAME and isinstance(each.value, ast.Name) and each.value.id in said:
-                annotation = said[each.value.id]
-                if annotation is None or not any(part in _PLAIN_TYPES for part in _names(annotation)):
-                    text = f"the layers share no array that `{each.value.id}` holds"
-                    yield not_shown(text, made.place)
+def _holds_array(home: Home, value: ast.expr | None, name: str) -> bool:
+    """True if a call makes a module whose field of that name is an array."""
+    cls = home.meaning(value.func) if isinstance(value, ast.Call) else None
+    if isinstance(cls, External):
+        return home.project.classes.is_module(cls) and name in ("weight", "bias")
+    field = home.project.classes.fields(cls).get(name) if isinstance(cls, Definition) else None
+    return field is not None and _is_array(field.statement.annotation)
+
+
+def _is_array(annotation: ast.expr) -> bool:
+    names = set(_names(annotation))
+    return bool(names & _ARRAY_TYPES) and not names & {"int", "float", "bool"}
 
 
 def _names(annotation: ast.expr) -> Iterator[str]:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from scanify.analysis.flow.statements import assignments
 from scanify.analysis.lists.home import Home, Repeat
 from scanify.analysis.lists.layer_list import Made
 from scanify.analysis.lists.statements import Put
@@ -55,7 +56,7 @@ def is_empty(home: Home, node: ast.expr) -> bool:
 
 
 def is_placeholder(home: Home, node: ast.expr) -> bool:
-    return is_empty(home, node) or (isinstance(node, ast.Constant) and node.value is None)
+    return is_empty(home, node) or is_none(node)
 
 
 def exclusive(home: Home, puts: Sequence[Put]) -> bool:
@@ -75,3 +76,27 @@ def exclusive(home: Home, puts: Sequence[Put]) -> bool:
 def within(node: ast.AST, loops: Sequence[Repeat]) -> bool:
     """True if a statement is inside the innermost of some loops, or if there are no loops."""
     return not loops or any(node is each for each in ast.walk(loops[-1]))
+
+
+def always_binds(body: Sequence[ast.stmt], name: str) -> bool:
+    """True if every way through a block of statements binds a name, unless it leaves the block or raises."""
+    for statement in body:
+        match statement:
+            case ast.If(body=yes, orelse=no):
+                if always_binds(yes, name) and always_binds(no, name):
+                    return True
+            case ast.With(body=inner):
+                if always_binds(inner, name):
+                    return True
+            case ast.Raise() | ast.Continue():
+                return True
+            case ast.For() | ast.While() | ast.Try() | ast.Match():
+                pass
+            case _ if assignments([statement], name):
+                return True
+    return False
+
+
+def is_none(node: ast.expr) -> bool:
+    """True of the constant None."""
+    return isinstance(node, ast.Constant) and node.value is None

@@ -8,7 +8,17 @@ from dataclasses import replace
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import value_given
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.contents import PLAIN, Contents, How, exclusive, is_empty, is_placeholder, within
+from scanify.analysis.lists.contents import (
+    PLAIN,
+    Contents,
+    How,
+    always_binds,
+    exclusive,
+    is_empty,
+    is_none,
+    is_placeholder,
+    within,
+)
 from scanify.analysis.lists.home import COMPUTING, TRANSFORMS, Home, called_class
 from scanify.analysis.lists.layer_list import CALLED, Argument, Class, Made, Varies, class_name, not_shown
 from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
@@ -56,7 +66,9 @@ class ContentsReader:
                 self.value(home, node.right, how)
             case ast.BinOp(op=ast.Mult(), left=left, right=right):
                 listed, count = (left, right) if isinstance(left, ast.List | ast.Tuple) else (right, left)
-                if isinstance(listed, ast.List | ast.Tuple):
+                if isinstance(listed, ast.List | ast.Tuple) and all(map(is_none, listed.elts)):
+                    self.contents.open.append(not_shown("an element may be None", home.module.place(node)))
+                elif isinstance(listed, ast.List | ast.Tuple):
                     self.value(home, listed, replace(how, shared=True, times=home.module.code(count)))
                 else:
                     self._unknown(home, node)
@@ -287,7 +299,8 @@ class ContentsReader:
             around = list(ancestors(home.module, statement))
             fresh = not how.loops or (len(inside) == len(how.loops) and inside[-1] in around)
             chosen = len(values) > 1 or any(isinstance(each, ast.If) and within(each, inside) for each in around)
-            own = replace(how, conditional=how.conditional or chosen, shared=how.shared or not fresh)
+            kept = bool(inside) and fresh and not always_binds(inside[-1].body, node.id)
+            own = replace(how, conditional=how.conditional or chosen, shared=how.shared or not fresh or kept)
             if isinstance(value, ast.List | ast.Tuple | ast.ListComp) and home.function is not None:
                 with self._entered(replace(own, conditional=how.conditional)) as inner:
                     self.filled(home, home.function.body, node.id, inner)

@@ -43,8 +43,8 @@ _ARRAYS = ("jax", "equinox", "einops")
 _STATIC_PACKAGES = frozenset("math cmath operator itertools re copy dataclasses typing collections functools".split())
 _MANY = frozenset("jax.random.split".split())
 _ONE = frozenset(
-    "abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt ceil conj conjugate "
-    "cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp invert bitwise_not isfinite isinf isnan isnat log log10 "
+    "abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt ceil conj "
+    "conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp invert bitwise_not isfinite isinf isnan isnat log log10 "
     "log1p log2 logical_not modf negative positive rad2deg radians reciprocal rint sign signbit sin sinh spacing sqrt "
     "square tan tanh trunc".split()
 )
