@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from scanify.analysis.decide.bodies import bodies_of
+from scanify.analysis.decide.iterators import iterator_problems
 from scanify.analysis.decide.lengths import other_lengths
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.round_trips import round_trips
@@ -22,6 +23,7 @@ from scanify.analysis.language.types import (
     Object,
     Static,
     options,
+    parts_of,
 )
 from scanify.analysis.lists.alike import Alike, homogeneity
 from scanify.analysis.lists.find import layers_of
@@ -96,6 +98,7 @@ def fact_of(
                 (
                     *shape.obligations,
                     *(each.text for each in body.obligations),
+                    *_collected_objects(project, body),
                     *other_lengths(loop, layers, shape, body),
                 )
             )
@@ -103,6 +106,14 @@ def fact_of(
         tuple(round_trips(shape)),
         trees,
     )
+
+
+def _collected_objects(project: ProjectFacts, body: LoopObligations) -> Iterator[str]:
+    """What must hold of collected objects: jax finds the arrays in modules, and in no objects of other classes."""
+    for _, _, value in body.ys:
+        for each in parts_of(value):
+            if isinstance(each, Object) and not project.classes.is_module(each.cls):
+                yield f"`{each.cls.name}`, of which each layer returns an object, is registered as a pytree"
 
 
 def _with_types(shape: LoopShape, body: LoopObligations) -> LoopShape:
@@ -124,16 +135,7 @@ def _problems(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligat
         yield each.rule, _reason(loop, layers, each), _place(loop, each.node)
     for each in _not_carried(loop, shape, body):
         yield each.rule, each.reason, _place(loop, each.node)
-    for walk in shape.beside:
-        plain = walk.element is None and not walk.beside.startswith("list(")
-        source = body.sources.get(walk)
-        for option in options(source) if plain else ():
-            if isinstance(option, Items) and option.kind == "dict" and walk.order.value == "whole":
-                text = f"the dict `{loop.code(walk.source)}` is walked beside the layers: that gives its keys"
-                yield "SCN213", text, _place(loop, walk.source)
-            elif isinstance(option, Items) and option.kind == "iterator":
-                text = f"`{loop.code(walk.source)}` may be an iterator, which is walked once; a scan needs a list there"
-                yield "SCN213", text, _place(loop, walk.source)
+    yield from iterator_problems(loop, layers, shape, body)
     for text, place in body.effects.items():
         yield "SCN207", text, place
     for statement in loop.body:
@@ -154,6 +156,10 @@ def _not_carried(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterato
             if isinstance(option, Function | LibraryFunction | Applied):
                 reason = f"`{name}` is a function that each layer makes another one of"
                 yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node))
+    for name, node, value in body.ys:
+        if any(isinstance(each, Function | Applied) for each in parts_of(value)):
+            what = f"`{name}` collects" if name else "this returns"
+            yield Problem("SCN206", f"{what} a function for each layer; a scan collects arrays", node)
 
 
 def _reason(loop: Loop, layers: LayerList, problem: Problem) -> str:

@@ -78,11 +78,13 @@ def not_of_stacks(decided: Decided) -> Iterator[Plan | Refusal]:
 
     A `Sequential` that a loop walks stays, too: the loop would take its stack apart.
     """
-    walked = {key for fact, _ in decided if fact.layers.sequential for key in _lists(fact)}
+    walked = {made.node for fact, _ in decided if fact.layers.sequential for made in fact.layers.made}
     sequentials = {
         fact.loop.node: fact for fact, each in decided if fact.loop.form is Form.SEQUENTIAL and isinstance(each, Plan)
     }
-    stacked = {node for node, fact in sequentials.items() if not walked.intersection(_lists(fact))}
+    stacked = {
+        node for node, fact in sequentials.items() if walked.isdisjoint(made.node for made in fact.layers.made)
+    }
     for fact, each in decided:
         if fact.loop.node in sequentials and fact.loop.node not in stacked:
             continue

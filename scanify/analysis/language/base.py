@@ -48,6 +48,7 @@ class Base(ABC):
         self.muted = 0
         self.raising = 0
         self.clock = 0
+        self.past = 0
         self.since = 0
         self.active: list[ast.AST] = []
         self.grown: dict[int, Type] = {}  # what was added to containers, by their numbers
@@ -98,7 +99,10 @@ class Base(ABC):
             self.muted -= 1
 
     def tick(self) -> int:
-        """The number of a container that is made now."""
+        """The number of a container that is made now; negative if the code runs before the iteration."""
+        if self.muted:
+            self.past -= 1
+            return self.past
         self.clock += 1
         return self.clock
 

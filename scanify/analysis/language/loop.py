@@ -45,7 +45,8 @@ class LoopObligations:
     """What must hold of a loop's body. `layers` is the type of the layers, None if the loop was not reached.
 
     `starts` are the types that the carries begin with, `beside` those of the elements that are walked beside the
-    layers, `sources` those of the containers. `effects`
+    layers, `sources` those of the containers. `ys` are the collected expressions, each with the name of its collection
+    ("" for the element of a comprehension) and its type. `effects`
     change something outside of an iteration, each in words and with its place; `notes` are facts that a user should
     know.
     """
@@ -58,6 +59,7 @@ class LoopObligations:
     effects: Mapping[str, Place | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     results: Mapping[str, Type] = field(default_factory=dict)
+    ys: Sequence[tuple[str, ast.expr, Type]] = ()
 
 
 def understood(
@@ -84,6 +86,7 @@ def understood(
         walker.effects,
         tuple(each for each in walker.notes if each),
         walker.results,
+        walker.ys,
     )
 
 
@@ -110,6 +113,7 @@ class _LoopWalker(Walker):
         self.beside: dict[Walk, Type] = {}
         self.sources: dict[Walk, Type] = {}
         self.results: dict[str, Type] = {}
+        self.ys: list[tuple[str, ast.expr, Type]] = []
         self.inside = False
 
     # -- up to the loop --------------------------------------------------------------------------------------------
@@ -215,10 +219,11 @@ class _LoopWalker(Walker):
             {self.loop.appends_to} if self.loop.appends_to else frozenset()
         )
         body = env.copy()
-        self.starts = {name: env.lookup(name) or Nothing() for name in self.shape.carry}
-        if self.loop.start is not None:
-            with self.silent():
-                self.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
+        with self.silent():
+            self.run(self.loop.ahead_body, body, [])
+        self.starts = {name: body.lookup(name) or Nothing() for name in self.shape.carry}
+        if self.loop.start is not None:  # evaluated before the elements are, which it must not change
+            self.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
         carries = {name: self._carried(name, start) for name, start in self.starts.items()}
         body.names.update(carries)
         for walk in self.loop.walks:
@@ -227,16 +232,24 @@ class _LoopWalker(Walker):
             self.bind(self.loop.index.target, Static(), body)
         for _ in range(2):
             again = body.copy()
-            self.run(self.loop.ahead_body, again, [])
             self.run(self.loop.body, again, [])
             if not self._changes(carries, again, body):
                 break
         self.results = {name: again.names[name] for name in carries if name in again.names}
         self._keeps(carries, again)
+        self._collects(again)
         self.muted = muted
         self.inside = False
         if self.layers is None:
             self.layers = Unknown("no layers")
+
+    def _collects(self, after: Env) -> None:
+        """The types of what an iteration collects; a scan returns arrays, and what Python knows while it traces."""
+        values = [*self.shape.collected.values.items()]
+        if self.loop.element is not None:
+            values.append(("", (self.loop.element,)))
+        with self.silent():
+            self.ys = [(name, node, self.evaluate(node, after)) for name, nodes in values for node in nodes]
 
     def _walked(self, walk: Walk, env: Env) -> Type:
         """The type of the element of a walk; of the layers of no known class one that may be called."""

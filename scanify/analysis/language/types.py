@@ -220,6 +220,16 @@ def options(value: Type | None) -> Iterator[Type]:
         yield value
 
 
+def parts_of(value: Type | None) -> Iterator[Type]:
+    """The alternatives of a type, those of the elements of containers in place of the containers."""
+    for option in options(value):
+        if isinstance(option, Items):
+            for each in option.parts or (option.each,):
+                yield from parts_of(each)
+        else:
+            yield option
+
+
 def join(values: "Iterable[Type | None]") -> Type:
     """The type of a value that has one of some types. None stands for a name that is not bound: reading it raises."""
     found: list[Type] = []

@@ -12,6 +12,7 @@ from scanify.analysis.lists.home import COPIES, Home, Repeat, assigned, columns
 from scanify.analysis.lists.layer_list import Varies
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS
+from scanify.analysis.lower.text import root
 
 _KEYS = frozenset(f"jax.random.{name}" for name in ("split", "fold_in", "key", "PRNGKey", "clone", "wrap_key_data"))
 _SPLIT = "jax.random.split"
@@ -21,6 +22,11 @@ _PARTS = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.JoinedStr,
     ast.FormattedValue, ast.Slice, ast.Starred,
 )  # fmt: skip
+
+
+def _counts(node: ast.Call) -> list[ast.expr]:
+    """The number of keys of a `split`."""
+    return [*node.args[1:2], *(each.value for each in node.keywords if each.arg != "key")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +78,8 @@ class Variation:
             return Varies.KEY if keys else Varies.OTHER
         if builtin is not None:
             return worst if builtin in _PLAIN and worst is not Varies.KEY else Varies.OTHER
+        if name == _SPLIT and any(self.of(each, seen) > Varies.KEY for each in _counts(node)):
+            return Varies.OTHER  # other numbers of keys
         if name in _KEYS:
             return Varies.SAME if worst is Varies.SAME else Varies.KEY
         if name.startswith(_ARRAYS) or self.makes_module(node):
@@ -91,7 +99,23 @@ class Variation:
                 return self._of_target(loop, node.id)
             if not isinstance(loop, ast.comprehension) and (bound := assignments(loop.body, node.id)):
                 return self._of_assigned(node, bound, seen | {node.id})
-        return Varies.OTHER if node.id in self.home.module.rebound else Varies.SAME
+        changed = node.id in self.home.module.rebound or self._is_changed(node.id)
+        return Varies.OTHER if changed else Varies.SAME
+
+    def _is_changed(self, name: str) -> bool:
+        """True if a loop may change the object of a name: by a store, a method, or a function of the project."""
+        for loop in self.loops:
+            inside = loop.ifs if isinstance(loop, ast.comprehension) else loop.body
+            for each in nodes_in(*inside):
+                held = isinstance(each, ast.Attribute | ast.Subscript) and root(each) == name
+                if held and not isinstance(getattr(each, "ctx", None), ast.Load):
+                    return True
+                if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and root(each.func) == name:
+                    return True
+                given = isinstance(each, ast.Call) and name in {getattr(part, "id", None) for part in each.args}
+                if given and not (self.home.library(each) or self.home.builtin(each) or self.makes_module(each)):
+                    return True
+        return False
 
     def _of_target(self, loop: ast.For | ast.comprehension, name: str) -> Varies:
         for target, source in columns(self.home, loop.target, loop.iter):
@@ -196,8 +220,7 @@ class Variation:
         if isinstance(node, ast.Name):
             values = [value for _, value in self.home.values_of(node.id)]
             return len(values) == 1 and values[0] is not None and self._splits_more(values[0])
-        counts = [*node.args[1:2], *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
-        return any(isinstance(each, ast.Tuple) for each in counts)
+        return isinstance(node, ast.Call) and any(isinstance(each, ast.Tuple) for each in _counts(node))
 
     def _named_keys(self, node: ast.Name, seen: frozenset[str]) -> bool:
         statements = self.home.values_of(node.id)

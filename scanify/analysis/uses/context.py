@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.home import Home, columns
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import ancestors, parent_of, scope_of
+from scanify.analysis.lower.scope import ancestors, parameters, parent_of, scope_of
 from scanify.analysis.lower.text import called
 from scanify.analysis.uses.use import Does, Use
 
@@ -141,6 +141,7 @@ class Context:
         yield self._serves(node, Does.WALK)
         above = parent_of(self.module, walked)
         while isinstance(above, ast.Call):
+            yield from self._by_function(node, above)
             walked, above = above, parent_of(self.module, above)
         if isinstance(above, ast.For):
             inside: Iterable[ast.AST] = above.body
@@ -153,6 +154,17 @@ class Context:
                 for name in nodes_in(target):
                     if isinstance(name, ast.Name):
                         yield from self._as_objects(name.id, inside)
+
+    def _by_function(self, node: ast.expr, call: ast.Call) -> Iterator[Use]:
+        """A function that a call of `map`, `filter`, `reduce` or `sorted` applies to elements."""
+        keys = [each.value for each in call.keywords if each.arg == "key"]
+        mapped = self.home.builtin(call) in ("map", "filter") or self.home.library(call) == "functools.reduce"
+        for function in [*call.args[:1], *keys] if mapped else keys:
+            if isinstance(function, ast.Lambda):
+                for each in parameters(function):
+                    yield from self._as_objects(each.arg, [function.body])
+            elif not isinstance(function, ast.Constant):
+                yield self._needs(node, f"`{self.module.code(function)}` is passed the layers")
 
     def _of_element(self, node: ast.expr, element: ast.Subscript) -> Iterator[Use]:
         above = parent_of(self.module, element)

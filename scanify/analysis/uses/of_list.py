@@ -17,6 +17,7 @@ from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.use import Does, Use, Uses
 
+_CODE = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 _COPIES_WITH = frozenset("replace evolve _replace __replace__ tree_at".split())
 
 
@@ -88,7 +89,8 @@ class _Field(_Reader):
         owner = layers.owner
         classes = project.classes
         self.owners = {each.node for each in (owner, *classes.heirs(owner))} if owner is not None else set()
-        self.selects = any(True for _ in project.index.paths_with("tree_at"))
+        words = ("tree_at", "Shared")  # functions that take a function from a model to its leaves
+        self.selects = any(True for word in words for _ in project.index.paths_with(word))
 
     def uses(self) -> Iterator[Use]:
         yield from self._overridden()
@@ -189,7 +191,7 @@ class _Field(_Reader):
             above = parent_of(module, around)
             if isinstance(around, ast.Lambda):
                 function = (called(above) or "").rpartition(".")[2] if isinstance(above, ast.Call) else ""
-                if function == "tree_at":
+                if function in ("tree_at", "Shared"):
                     return self._other(module, node, f"`{called(above)}` replaces a part of the list", "SCN316")
                 return self._other(
                     module, node, "a lambda gives parts of the list, which `tree_at` may replace", "SCN316"
@@ -200,8 +202,8 @@ class _Field(_Reader):
             return None
         return None
 
-    def _is_passed(self, name: str) -> bool:
-        """True if a function is read without being called, anywhere in the project."""
+    def _is_passed(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
+        """True if a function, or one that calls it, is read without being called, anywhere in the project."""
         for module in self.project.index.modules_with(name):
             for each in nodes_in(module.tree):
                 if isinstance(each, ast.Name | ast.Attribute) and name in (
@@ -210,6 +212,12 @@ class _Field(_Reader):
                 ):
                     above = parent_of(module, each)
                     if not (isinstance(above, ast.Call) and above.func is each):
+                        return True
+                    around = next((one for one in ancestors(module, each) if isinstance(one, _CODE)), None)
+                    if isinstance(around, ast.Lambda):
+                        return True
+                    callers = {around.name} - seen - {name} if isinstance(around, FUNCTIONS) else set()
+                    if any(self._is_passed(caller, seen | {name}) for caller in callers):
                         return True
         return False
 

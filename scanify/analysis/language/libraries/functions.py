@@ -75,6 +75,8 @@ class Libraries(Base):
             return self._method(env, node, callee, package, name, args, keywords)
         if package == "builtins":
             return self._builtin(env, node, name, args, keywords)
+        if self.index.patches.in_module(package.rpartition(".")[2], name):
+            return self.note(env.module, node, f"code of the project puts another function at `{qualname}`")
         if qualname in TRANSFORMS or qualname == "functools.partial":
             return self._transformed(env, node, qualname, args, keywords)
         if qualname == "dataclasses.replace" and args and isinstance(args[0], Object):

@@ -53,6 +53,8 @@ class LibraryModules(Base):
             return Array()
         if value.qualname == "builtins.super" or not value.qualname.startswith("equinox.nn."):
             return self.note(env.module, node, f"calling a `{value.qualname}` is not listed")
+        if self.classes.is_patched("__call__") or self.index.patches.in_module("nn", name):
+            return self.note(env.module, node, f"code of the project stores another `{name}`, or another `__call__`")
         if value.arguments is None and self.classes.has_heirs(value.qualname):
             return self.note(env.module, node, f"a class of the project inherits from `{name}` and may be meant")
         if (noted := noted_in([*args, *keywords.values()])) is not None:

@@ -194,7 +194,11 @@ class Calls(Base):
         return value
 
     def decorated(self, function: Function, env: Env) -> Type:
-        """A function as its decorators leave it."""
+        """A function as its decorators leave it, which run where it is defined."""
+        with self.silent():
+            return self._decorated(function, env)
+
+    def _decorated(self, function: Function, env: Env) -> Type:
         found: Type = function
         for each in reversed(getattr(function.node, "decorator_list", ())):
             if dotted(each) in _KINDS:

@@ -90,6 +90,8 @@ class Binding(Base):
         index = self.evaluate(target.slice, env)
         if isinstance(holder, Unknown) and holder.noted:
             return
+        if isinstance(holder, Given) and self._is_collected(target.value):
+            return  # the caller's list: that nothing else reads it is a condition of its own
         if not isinstance(holder, Items) or holder.kind not in ("list", "dict"):
             self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
             return
