@@ -33,7 +33,8 @@ from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Bodies, Kind
 from scanify.analysis.project_facts import ProjectFacts
-from scanify.analysis.uses.of_list import Uses, uses_of
+from scanify.analysis.uses.of_list import uses_of
+from scanify.analysis.uses.use import Uses
 from scanify.analysis.values.classes import dotted
 
 _SUPER = "`super()` without arguments does not work in the function of a scan"

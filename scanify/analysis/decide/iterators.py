@@ -30,7 +30,9 @@ def iterator_problems(loop: Loop, layers: LayerList, shape: LoopShape, body: Loo
 
 
 def _beside(loop: Loop, walk: Walk, source: Type | None) -> Iterator[Reason]:
-    place = loop.module.place(walk.source) if hasattr(walk.source, "lineno") else Place(loop.module.path, loop.place.span)
+    place = (
+        loop.module.place(walk.source) if hasattr(walk.source, "lineno") else Place(loop.module.path, loop.place.span)
+    )
     if walk.via == "iter" and not all(_is_container(each) for each in options(source)):
         text = f"`{loop.code(walk.base)}` may be an iterator: a scan takes all of it, the loop what it needs"
         yield "SCN213", text, place

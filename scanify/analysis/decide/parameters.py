@@ -15,7 +15,7 @@ from pathlib import Path
 from scanify.analysis.decide.fact import LoopFact, fact_of
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import shape_of
-from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.lists.layer_list import LayerList, Reason
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.loops import for_loops_in
 from scanify.analysis.lower.own_builtins import by_own_builtins
@@ -63,7 +63,7 @@ def _walk_over_parameters(project: ProjectFacts, loop: Loop) -> tuple[Walk, Use]
 def _judged(fact: LoopFact, use: Use) -> LoopFact:
     """The fact with what speaks against a scan over trees: dicts come out of it with other orders of their keys, and
     what the number of a layer decides is decided once."""
-    problems = list(fact.problems)
+    problems: list[Reason] = list(fact.problems)
     index = fact.shape.index
     asked = frozenset(target_names(index.target)) if index is not None else frozenset()
     for name, node in fact.shape.concretized:

@@ -82,9 +82,7 @@ def not_of_stacks(decided: Decided) -> Iterator[Plan | Refusal]:
     sequentials = {
         fact.loop.node: fact for fact, each in decided if fact.loop.form is Form.SEQUENTIAL and isinstance(each, Plan)
     }
-    stacked = {
-        node for node, fact in sequentials.items() if walked.isdisjoint(made.node for made in fact.layers.made)
-    }
+    stacked = {node for node, fact in sequentials.items() if walked.isdisjoint(made.node for made in fact.layers.made)}
     for fact, each in decided:
         if fact.loop.node in sequentials and fact.loop.node not in stacked:
             continue

@@ -10,13 +10,19 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.types import (
     GIVEN,
+    Applied,
     Array,
     Env,
     Function,
     Given,
     Items,
+    LibraryFunction,
+    LibraryObject,
+    Named,
+    Object,
     Static,
     Type,
+    Types,
     Unknown,
     join,
     options,
@@ -157,7 +163,13 @@ class Base(ABC):
         """The type that a call returns."""
 
     @abstractmethod
-    def call_function(self, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]) -> Type:
+    def call_function(
+        self,
+        function: Function,
+        args: Sequence[Type],
+        keywords: Mapping[str, Type],
+        at: tuple[Env, ast.AST] | None = None,
+    ) -> Type:
         """The type that a function of the project returns."""
 
     @abstractmethod
@@ -185,6 +197,119 @@ class Base(ABC):
     @abstractmethod
     def annotated(self, module: Module, node: ast.expr | None, env: Env | None = None) -> Type | None:
         """The type that an annotation declares; None if it declares none that is understood."""
+
+    # syntax: operators, displays, statements, binding
+
+    @abstractmethod
+    def operation_of(self, node: ast.expr, operator: ast.AST, parts: Sequence[ast.expr], env: Env) -> Type: ...
+
+    @abstractmethod
+    def operation(
+        self, node: ast.AST, operator: ast.AST, parts: Sequence[ast.expr], values: Sequence[Type], env: Env
+    ) -> Type: ...
+
+    @abstractmethod
+    def comparison(self, node: ast.Compare, env: Env) -> Type: ...
+
+    @abstractmethod
+    def narrowed(self, test: ast.expr, env: Env) -> tuple[Env, Env]: ...
+
+    @abstractmethod
+    def is_enum(self, cls: Definition) -> bool: ...
+
+    @abstractmethod
+    def is_named_tuple(self, cls: Definition) -> bool: ...
+
+    @abstractmethod
+    def is_kept(self, name: str) -> bool: ...
+
+    @abstractmethod
+    def define(self, arguments: ast.arguments, env: Env, annotations: Sequence[ast.expr | None] = ()) -> None: ...
+
+    @abstractmethod
+    def defined(self, definition: Definition) -> Type | None: ...
+
+    @abstractmethod
+    def display(self, node: ast.Tuple | ast.List | ast.Set, env: Env) -> Type: ...
+
+    @abstractmethod
+    def dict_display(self, node: ast.Dict, env: Env) -> Type: ...
+
+    @abstractmethod
+    def comprehension(self, node: ast.expr, env: Env) -> Type: ...
+
+    @abstractmethod
+    def text_of(self, node: ast.JoinedStr, env: Env) -> Type: ...
+
+    @abstractmethod
+    def bind_name(self, name: str, value: Type, env: Env) -> None: ...
+
+    @abstractmethod
+    def augmented(self, node: ast.AugAssign, env: Env) -> bool: ...
+
+    @abstractmethod
+    def change(self, env: Env, node: ast.AST, holder_node: ast.expr, holder: Items, value: Type | None) -> None: ...
+
+    # project: objects, constructors, calls
+
+    making: list[tuple[Definition, dict[str, Type]]]
+
+    @abstractmethod
+    def of_library(self, qualname: str) -> Type: ...
+
+    @abstractmethod
+    def of_meaning(self, meaning: object) -> Type | None: ...
+
+    @abstractmethod
+    def understood_class(self, env: Env, node: ast.AST, cls: Definition) -> bool: ...
+
+    @abstractmethod
+    def alternatives(self, value: Object) -> list[Definition]: ...
+
+    @abstractmethod
+    def in_class(self, env: Env, node: ast.expr, value: Object, cls: Definition, name: str) -> Type | None: ...
+
+    @abstractmethod
+    def stored_by_constructor(self, cls: Definition, name: str) -> Type | None: ...
+
+    @abstractmethod
+    def store_own(self, name: str, value: Type, env: Env) -> None: ...
+
+    @abstractmethod
+    def is_made_now(self, value: Type | None) -> bool: ...
+
+    @abstractmethod
+    def decorated(self, function: Function, env: Env) -> Type: ...
+
+    # libraries: functions, higher, methods, modules, builtins
+
+    @abstractmethod
+    def call_library(self, env: Env, node: ast.expr, callee: LibraryFunction, args: Types, keywords: Named) -> Type: ...
+
+    @abstractmethod
+    def call_builtin(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type: ...
+
+    @abstractmethod
+    def transformed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type: ...
+
+    @abstractmethod
+    def call_applied(self, env: Env, node: ast.expr, callee: Applied, args: Types, keywords: Named) -> Type: ...
+
+    @abstractmethod
+    def call_higher(self, env: Env, node: ast.expr, name: str, handler: str, args: Types, keywords: Named) -> Type: ...
+
+    @abstractmethod
+    def call_method(
+        self, env: Env, node: ast.expr, callee: LibraryFunction, package: str, name: str, args: Types, keywords: Named
+    ) -> Type: ...
+
+    @abstractmethod
+    def construct_library(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type: ...
+
+    @abstractmethod
+    def call_library_object(
+        self, env: Env, node: ast.expr, value: LibraryObject, args: Types, keywords: Named
+    ) -> Type: ...
 
 
 def code_of(module: Module, node: ast.AST) -> str:

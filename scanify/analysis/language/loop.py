@@ -166,7 +166,7 @@ class _LoopWalker(Walker):
 
     def _bound_in_loop(self) -> frozenset[str]:
         """The names that the loop binds, which functions that are defined before it see changed."""
-        nodes = (each for each in ast.walk(self.target) if isinstance(each, ast.Name))
+        nodes = (each for each in ast.walk(self.loop.node) if isinstance(each, ast.Name))
         return frozenset(each.id for each in nodes if isinstance(each.ctx, ast.Store))
 
     def _owner(self, scope: Scope) -> Definition | None:

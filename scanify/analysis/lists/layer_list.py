@@ -11,7 +11,8 @@ from scanify.analysis.lower.loop import Order, Walk
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.plan import After, Annotation, Called, CallStack, Wrap
 
-Reason = tuple[str, str, Place | None]  # a rule, why it refuses, and where
+Reason = tuple[str, str, Place | None] | tuple[str, str, Place | None, str]
+"""A rule, why it refuses, where, and a remedy if it has one of its own."""
 
 FEW = 3  # a scan over fewer layers saves nothing
 

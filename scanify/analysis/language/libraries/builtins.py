@@ -33,7 +33,7 @@ _EXCEPTIONS = ("Error", "Exception", "Warning", "Iteration")
 class Builtins(Base):
     """The part of the walker that calls Python's own functions."""
 
-    def _builtin(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type:
+    def call_builtin(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type:
         module = env.module
         if name.endswith(_EXCEPTIONS) or name == "NotImplemented":
             return Static()

@@ -72,13 +72,13 @@ class Libraries(Base):
         if (noted := noted_in([*args, *keywords.values()])) is not None:
             return noted
         if callee.of is not None:
-            return self._method(env, node, callee, package, name, args, keywords)
+            return self.call_method(env, node, callee, package, name, args, keywords)
         if package == "builtins":
-            return self._builtin(env, node, name, args, keywords)
+            return self.call_builtin(env, node, name, args, keywords)
         if self.index.patches.in_module(package.rpartition(".")[2], name):
             return self.note(env.module, node, f"code of the project puts another function at `{qualname}`")
         if qualname in TRANSFORMS or qualname == "functools.partial":
-            return self._transformed(env, node, qualname, args, keywords)
+            return self.transformed(env, node, qualname, args, keywords)
         if qualname == "dataclasses.replace" and args and isinstance(args[0], Object):
             return self._replaced(env, node, args[0], keywords)
         if qualname in _MANY:
@@ -87,7 +87,7 @@ class Libraries(Base):
             HIGHER.get(name) if package.partition(".")[0] in ("jax", "equinox", "functools", "itertools") else None
         )
         if (handler is not None and tables.is_listed(qualname)) or qualname == "equinox.tree_at":
-            return self._higher(env, node, name, handler or "at", args, keywords)
+            return self.call_higher(env, node, name, handler or "at", args, keywords)
         if qualname in tables.MANAGERS or qualname in tables.IDENTITIES:
             return args[0] if args else Static()
         if tables.is_listed(qualname):

@@ -41,7 +41,7 @@ HIGHER = {
 class HigherOrder(Base):
     """The part of the walker that calls what `scan`, `vmap`, `partial` and their like are passed."""
 
-    def _transformed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
+    def transformed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
         if not args:
             rest = keywords_of(keywords)
             return (
@@ -100,11 +100,11 @@ class HigherOrder(Base):
             if isinstance(option, Function):
                 given = option.node.args
                 count = len(given.posonlyargs) + len(given.args)
-                self.call_function(option, [Array()] * count, {}, (env, node))  # type: ignore[call-arg]
+                self.call_function(option, [Array()] * count, {}, (env, node))
             else:
                 self.note(env.module, node, "a rule of its derivative is not shown")
 
-    def _higher(self, env: Env, node: ast.expr, name: str, handler: str, args: Types, keywords: Named) -> Type:
+    def call_higher(self, env: Env, node: ast.expr, name: str, handler: str, args: Types, keywords: Named) -> Type:
         named = dict(keywords)
         values = list(args)
         for key in ("f", "init", "xs", "body_fun", "init_val", "cond_fun", "tree", "operand"):
@@ -137,8 +137,8 @@ class HigherOrder(Base):
             return join(self.call(env, node, each, operands, {}) for each in values[1:3])
         if handler == "switch":
             branches = values[1] if len(values) > 1 else Nothing()
-            inner = branches.parts if isinstance(branches, Items) and branches.parts else [element_of(branches)]
-            return join(self.call(env, node, each, values[2:], {}) for each in inner)
+            several = branches.parts if isinstance(branches, Items) and branches.parts else [element_of(branches)]
+            return join(self.call(env, node, each, values[2:], {}) for each in several)
         if handler == "while":
             self.call(env, node, values[0], [values[2]], {}) if len(values) > 2 else None
             return self.call(env, node, values[1], [values[2]], {}) if len(values) > 2 else Array()

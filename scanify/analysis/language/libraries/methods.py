@@ -41,7 +41,7 @@ _UPDATES = frozenset("set add subtract multiply mul divide power min max apply g
 class Methods(Base):
     """The part of the walker that calls methods."""
 
-    def _method(
+    def call_method(
         self, env: Env, node: ast.expr, callee: LibraryFunction, package: str, name: str, args: Types, keywords: Named
     ) -> Type:
         of = callee.of
@@ -112,7 +112,7 @@ class Methods(Base):
             added = [*(args[-1:] if name in _GROWS else ()), *keywords.values()]
             if name in ("extend", "update", "extendleft"):
                 added = [*map(partial(self._elements_added, env, node, of), args), *keywords.values()]
-            self.change(env, node, holder, of, join(added) if added else None)  # type: ignore[attr-defined]
+            self.change(env, node, holder, of, join(added) if added else None)
             return element if name in ("pop", "setdefault", "popitem", "popleft") else Nothing()
         return self.note(env.module, node, f"`.{name}` of a container is not listed")
 

@@ -104,6 +104,6 @@ class LibraryModules(Base):
         return same and stride == "1"
 
 
-def _kept(args: Types) -> Type:
+def _kept(args: Types) -> Array:
     first = args[0] if args else Array()
     return first if isinstance(first, Array) else Array()

@@ -50,17 +50,17 @@ class Calls(Base):
             case Function():
                 return self.call_function(callee, args, keywords, (env, node))
             case LibraryFunction():
-                return self.call_library(env, node, callee, args, keywords)  # type: ignore[attr-defined, no-any-return]
+                return self.call_library(env, node, callee, args, keywords)
             case LibraryObject():
-                return self.call_library_object(env, node, callee, args, keywords)  # type: ignore[attr-defined, no-any-return]
+                return self.call_library_object(env, node, callee, args, keywords)
             case ClassOf(cls=Definition() as cls):
                 return self.construct(env, node, cls, args, keywords)
             case ClassOf(cls=str(qualname)):
-                return self.construct_library(env, node, qualname, args, keywords)  # type: ignore[attr-defined, no-any-return]
+                return self.construct_library(env, node, qualname, args, keywords)
             case Object(cls=cls):
                 return self._call_object(env, node, callee, cls, args, keywords)
             case Applied():
-                return self.call_applied(env, node, callee, args, keywords)  # type: ignore[attr-defined, no-any-return]
+                return self.call_applied(env, node, callee, args, keywords)
             case Unknown():
                 return self.unknown(env.module, node, callee)
             case _:
@@ -77,9 +77,9 @@ class Calls(Base):
         keywords: Mapping[str, Type],
     ) -> Type:
         """Call an object by the `__call__` of every class that it may be of."""
-        found = []
-        for each in self.alternatives(value):  # type: ignore[attr-defined]
-            if not self.understood_class(env, node, each):  # type: ignore[attr-defined]
+        found: list[Type] = []
+        for each in self.alternatives(value):
+            if not self.understood_class(env, node, each):
                 found.append(Unknown(f"the class `{each.name}` is not understood"))
                 continue
             method = self.classes.method(each, "__call__")
@@ -87,7 +87,7 @@ class Calls(Base):
             if method is not None:
                 if _is_abstract(method[1]):
                     continue
-                target = self._in_class(env, node, this, each, "__call__")  # type: ignore[attr-defined]
+                target = self.in_class(env, node, this, each, "__call__") or Unknown("its `__call__` is not shown")
                 found.append(self.call(env, node, target, args, keywords))
                 continue
             library = self.classes.library_base(each, "__call__")
@@ -106,24 +106,24 @@ class Calls(Base):
         function: Function,
         args: Sequence[Type],
         keywords: Mapping[str, Type],
-        at: tuple[Env, ast.expr] | None = None,
+        at: tuple[Env, ast.AST] | None = None,
     ) -> Type:
         node, module = function.node, function.module
         if function.bound is not None:
             args = [function.bound, *args]
         key = (node, tuple(args), keywords_of(keywords), function.around, self.muted > 0)
-        making = self.is_made_now(function.bound)  # type: ignore[attr-defined]
+        making = self.is_made_now(function.bound)
         if not making and key in self.known:
             return self.known[key]
         if node in self.active:
             home, place = at or (Env(module), node)
-            return self.note(home.module, place, "it calls itself")  # type: ignore[arg-type]
+            return self.note(home.module, place, "it calls itself")
         self.walked += 1
         facts = about(node)
         env = Env(module, {}, function.around, function.owner, "", function.bound, facts.several, facts.rebound)
         if not self._bind_arguments(env, function, args, keywords):
             home, place = at or (Env(module), node)
-            return self.note(home.module, place, "its arguments do not fit the parameters that are shown")  # type: ignore[arg-type]
+            return self.note(home.module, place, "its arguments do not fit the parameters that are shown")
         if making and not isinstance(node, ast.Lambda):
             first = [*node.args.posonlyargs, *node.args.args][:1]
             env = replace(env, own=first[0].arg if first else "")
@@ -134,15 +134,15 @@ class Calls(Base):
             self.known[key] = found
         return found
 
-    def _result(self, function: Function, env: Env, at: tuple[Env, ast.expr] | None) -> Type:
+    def _result(self, function: Function, env: Env, at: tuple[Env, ast.AST] | None) -> Type:
         node = function.node
         if isinstance(node, ast.Lambda):
             return self.evaluate(node.body, env)
         home, place = at or (env, node)
         if isinstance(node, ast.AsyncFunctionDef):
-            return self.note(home.module, place, "it waits")  # type: ignore[arg-type]
+            return self.note(home.module, place, "it waits")
         if about(node).yields:
-            return self.note(home.module, place, "it is a generator")  # type: ignore[arg-type]
+            return self.note(home.module, place, "it is a generator")
         returned: list[Type] = []
         if self.run(node.body, env, returned):
             returned.append(Nothing())
@@ -265,7 +265,8 @@ def about(node: ast.AST) -> _About:
     if known is None:
         own = list(_own_nodes(node))
         yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own)
-        known = node._about = _About(yields, _bound_twice(node, own), _rebound(node))  # type: ignore[attr-defined]
+        known = _About(yields, _bound_twice(node, own), _rebound(node))
+        setattr(node, "_about", known)  # noqa: B010  # `ast.AST` declares no such attribute
     return known
 
 

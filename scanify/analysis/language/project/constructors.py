@@ -22,7 +22,7 @@ from scanify.analysis.values.classes import dotted
 class Constructors(Base):
     """The part of the walker that runs constructors."""
 
-    def _stored_by_constructor(self, cls: Definition, name: str) -> Type | None:
+    def stored_by_constructor(self, cls: Definition, name: str) -> Type | None:
         """What the constructor of a class stores in a field when it is called with anything that it declares."""
         key = ("constructor", cls.node)
         if key not in self.declared_fields:
@@ -39,7 +39,7 @@ class Constructors(Base):
     def construct(
         self, env: Env, node: ast.expr, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
     ) -> Type:
-        if self.is_enum(cls):  # type: ignore[attr-defined]
+        if self.is_enum(cls):
             return Object(cls, ())
         if not self.understood_class(env, node, cls):
             return Unknown(f"the class `{cls.name}` is not understood")
@@ -68,7 +68,7 @@ class Constructors(Base):
         return made
 
     def _is_dataclass(self, cls: Definition) -> bool:
-        if self.classes.is_module(cls) or self.is_named_tuple(cls):  # type: ignore[attr-defined]
+        if self.classes.is_module(cls) or self.is_named_tuple(cls):
             return True
         decorators = [dotted(getattr(each, "func", each)) or "" for each in getattr(cls.node, "decorator_list", ())]
         return any(each.rpartition(".")[2] == "dataclass" for each in decorators)

@@ -119,7 +119,7 @@ class Objects(Base):
         """The type of what an import inside a function brings."""
         match meaning:
             case Definition() as definition:
-                return self.defined(definition)  # type: ignore[attr-defined, no-any-return]
+                return self.defined(definition)
             case External(qualname):
                 return self.of_library(qualname)
             case _:
@@ -199,13 +199,13 @@ class Objects(Base):
         """The attribute of an object: a method, a property, a field, a constant, in each class it may be of."""
         if not all([self.understood_class(env, node, cls) for cls in self.alternatives(value)]):
             return Unknown(f"the class `{value.cls.name}` is not understood")
-        found = [self._in_class(env, node, value, cls, name) for cls in self.alternatives(value)]
+        found = [self.in_class(env, node, value, cls, name) for cls in self.alternatives(value)]
         known = [each for each in found if each is not None]
         if known:
             return join(known)
         return self.note(env.module, node, f"`{value.cls.name}` has no `{name}` that is shown")
 
-    def _in_class(self, env: Env, node: ast.expr, value: Object, cls: Definition, name: str) -> Type | None:
+    def in_class(self, env: Env, node: ast.expr, value: Object, cls: Definition, name: str) -> Type | None:
         if self.is_made_now(value):
             own = self.making[-1][1].get(name)
             if own is not None:
@@ -235,7 +235,7 @@ class Objects(Base):
             return Unknown(text, declared=True)
         if value.fields is not None:
             return None
-        stored = self._stored_by_constructor(cls, name)
+        stored = self.stored_by_constructor(cls, name)
         if stored is not None:
             return self._as_stored(cls, name, stored)
         library = self.classes.library_base(cls, name)
@@ -261,14 +261,14 @@ class Objects(Base):
             found = Function(owner.module, function, None, ClassOf(cls), owner)
         if "property" in kinds:
             return self.call_function(found, [], {})
-        return self.decorated(found, Env(owner.module))  # type: ignore[attr-defined, no-any-return]
+        return self.decorated(found, Env(owner.module))
 
     def _declared_field(self, cls: Definition, name: str) -> Type:
         field = self.classes.fields(cls)[name]
         annotation = field.statement.annotation
         found = self.annotated(field.owner.module, annotation)
         if found is None or not is_data(found):
-            stored = self._stored_by_constructor(cls, name)
+            stored = self.stored_by_constructor(cls, name)
             if stored is not None and not _holds_unknown(stored):
                 found = stored
         if found is None:
@@ -327,7 +327,7 @@ class Objects(Base):
 
     def _of_class(self, env: Env, node: ast.expr, cls: Definition, name: str) -> Type:
         """An attribute of the class itself: an alternative constructor, a static method, a constant."""
-        if self.is_enum(cls):  # type: ignore[attr-defined]
+        if self.is_enum(cls):
             return Object(cls, ())
         found = self.classes.method(cls, name)
         if found is not None:
@@ -336,7 +336,7 @@ class Objects(Base):
                 return self.note(env.module, node, f"code of the project stores another `{name}`")
             kinds = [dotted(each) for each in function.decorator_list]
             bound = ClassOf(cls) if "classmethod" in kinds else None
-            return self.decorated(Function(owner.module, function, None, bound, owner), Env(owner.module))  # type: ignore[attr-defined, no-any-return]
+            return self.decorated(Function(owner.module, function, None, bound, owner), Env(owner.module))
         constant = self.classes.constant(cls, name)
         if constant is not None:
             return self._constant_of(constant, name)

@@ -21,6 +21,7 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.values import tables
 from scanify.analysis.values.classes import dotted, library_module
+from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _STATIC = frozenset("int float bool complex str bytes DTypeLike dtype DType Sharding PartitionSpec Mesh".split())
 _SOURCES = ("jax", "jaxtyping", "numpy", "chex", "equinox", "typing", "typing_extensions", "builtins", "collections")
@@ -74,7 +75,7 @@ class Annotations(Base):
         if last in tables.DICT_TYPES:
             inner = self.annotated(module, parts[-1], env)
             return Items("dict", None, inner) if inner is not None else None
-        if last in tables.ARRAY_TYPES | tables.KEY_TYPES:
+        if last in ARRAY_TYPES | KEY_TYPES:
             return Array()
         return self._named(module, node.value, env)
 
@@ -110,7 +111,7 @@ class Annotations(Base):
             case External(qualname) if qualname.startswith("equinox.nn.State"):
                 return LibraryObject("equinox.nn.State")
             case External(qualname) if qualname.partition(".")[0] in _SOURCES:
-                if last in tables.ARRAY_TYPES | tables.KEY_TYPES or qualname == "jax.numpy.ndarray":
+                if last in ARRAY_TYPES | KEY_TYPES or qualname == "jax.numpy.ndarray":
                     return Array()
                 return Static() if last in _STATIC or last in tables.DTYPES else None
             case _:

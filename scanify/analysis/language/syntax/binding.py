@@ -39,7 +39,7 @@ class Binding(Base):
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 self._unpack(target, targets, value, env)
             case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
-                self.store_own(name, value, env)  # type: ignore[attr-defined]
+                self.store_own(name, value, env)
             case ast.Subscript():
                 self._store_item(target, value, env)
             case _:
@@ -54,7 +54,7 @@ class Binding(Base):
                     continue
                 if starred and len(parts) >= len(targets) - 1:
                     continue
-            if isinstance(option, Object) and self.is_named_tuple(option.cls):  # type: ignore[attr-defined]
+            if isinstance(option, Object) and self.is_named_tuple(option.cls):
                 continue
             if isinstance(option, Static | Nothing | Array | Given | Items):
                 continue
@@ -115,7 +115,7 @@ class Binding(Base):
                 env.names[name] = grown
                 return
             case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
-                self.store_own(name, grown, env)  # type: ignore[attr-defined]
+                self.store_own(name, grown, env)
                 return
         if value is not None and not is_data(value):
             self.note(env.module, node, "a container in another one gets an element that is no array")
@@ -125,7 +125,7 @@ class Binding(Base):
     def _is_collected(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.collected
 
-    def _augmented(self, node: ast.AugAssign, env: Env) -> bool:
+    def augmented(self, node: ast.AugAssign, env: Env) -> bool:
         held = (
             ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
             if isinstance(node.target, ast.Name)
@@ -144,7 +144,7 @@ class Binding(Base):
             if given or isinstance(option, Given) or (isinstance(option, Array) and not option.certain):
                 if not self.declared_array(held.id, env):
                     self.note(env.module, node, f"an array of numpy would be changed in place; write `{held.id} = ...`")
-        found = self.operation(node, node.op, [held, node.value], [without_none(before), without_none(value)], env)  # type: ignore[attr-defined]
+        found = self.operation(node, node.op, [held, node.value], [without_none(before), without_none(value)], env)
         self.bind_name(held.id, found, env)
         return True
 

@@ -20,7 +20,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 class Displays(Base):
     """The part of the walker that makes containers."""
 
-    def _display(self, node: ast.Tuple | ast.List | ast.Set, env: Env) -> Type:
+    def display(self, node: ast.Tuple | ast.List | ast.Set, env: Env) -> Type:
         kind = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}[type(node)]
         parts: list[Type] | None = []
         rest: list[Type] = []
@@ -46,7 +46,7 @@ class Displays(Base):
             return Items(kind, tuple(parts), None, self.tick())
         return Items(kind, None, join(rest), self.tick())
 
-    def _dict(self, node: ast.Dict, env: Env) -> Type:
+    def dict_display(self, node: ast.Dict, env: Env) -> Type:
         keys: list[str] | None = []
         values: list[Type] = []
         for key, value in zip(node.keys, node.values, strict=True):
@@ -64,7 +64,7 @@ class Displays(Base):
             return Items("dict", tuple(values), None, self.tick(), tuple(keys))
         return Items("dict", None, join(values), self.tick())
 
-    def _comprehension(self, node: ast.expr, env: Env) -> Type:
+    def comprehension(self, node: ast.expr, env: Env) -> Type:
         assert isinstance(node, _COMPREHENSIONS)
         if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
             return self.note(env.module, node, "`:=` in a comprehension binds a name around it")
@@ -87,12 +87,12 @@ class Displays(Base):
             return self.note(env.module, node, "a set compares its elements")
         return Items(kind, None, found, self.tick())
 
-    def _text(self, node: ast.JoinedStr, env: Env) -> Type:
+    def text_of(self, node: ast.JoinedStr, env: Env) -> Type:
         for each in node.values:
             if isinstance(each, ast.FormattedValue):
                 value = self.evaluate(each.value, env)
                 if not is_static(value) and not (self.raising and is_data(value)):
                     return self.note(env.module, node, why_of(each.value, value, "its text is not shown"))
                 if isinstance(each.format_spec, ast.JoinedStr):
-                    self._text(each.format_spec, env)
+                    self.text_of(each.format_spec, env)
         return Static()

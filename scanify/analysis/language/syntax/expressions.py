@@ -56,29 +56,29 @@ class Expressions(Base):
             case ast.Call():
                 return self._call(node, env)
             case ast.BinOp():
-                return self._operation(node, node.op, [node.left, node.right], env)
+                return self.operation_of(node, node.op, [node.left, node.right], env)
             case ast.UnaryOp(op=ast.Not()):
                 self.truth(env.module, node.operand, self.evaluate(node.operand, env))
                 return Static()
             case ast.UnaryOp():
-                return self._operation(node, node.op, [node.operand], env)
+                return self.operation_of(node, node.op, [node.operand], env)
             case ast.BoolOp():
                 values = [self.evaluate(each, env) for each in node.values]
                 for part, value in zip(node.values[:-1], values, strict=False):
                     self.truth(env.module, part, value)
                 return join(values)
             case ast.Compare():
-                return self._comparison(node, env)
+                return self.comparison(node, env)
             case ast.IfExp():
                 self.truth(env.module, node.test, self.evaluate(node.test, env))
                 yes, no = self.narrowed(node.test, env)
                 return join([self.evaluate(node.body, yes), self.evaluate(node.orelse, no)])
             case ast.Tuple() | ast.List() | ast.Set():
-                return self._display(node, env)
+                return self.display(node, env)
             case ast.Dict():
-                return self._dict(node, env)
+                return self.dict_display(node, env)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                return self._comprehension(node, env)
+                return self.comprehension(node, env)
             case ast.Lambda():
                 self.define(node.args, env)
                 return Function(env.module, node, env)
@@ -87,7 +87,7 @@ class Expressions(Base):
                 self.bind(node.target, value, env)
                 return value
             case ast.JoinedStr():
-                return self._text(node, env)
+                return self.text_of(node, env)
             case ast.Slice():
                 parts = [each for each in (node.lower, node.upper, node.step) if each is not None]
                 values = [self.evaluate(each, env) for each in parts]
@@ -136,7 +136,7 @@ class Expressions(Base):
                 return ClassOf(definition)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 function = Function(definition.module, definition.node)
-                return self.decorated(function, Env(definition.module))  # type: ignore[attr-defined, no-any-return]
+                return self.decorated(function, Env(definition.module))
             case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
                 return self._constant(definition, value)
             case _:

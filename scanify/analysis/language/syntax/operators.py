@@ -44,7 +44,7 @@ _INTEGRAL = re.compile(r"\b(bool|bool_|u?int\d*)\W*$")  # dtypes that an operati
 class Operators(Base):
     """The part of the walker that knows operators."""
 
-    def _operation(self, node: ast.expr, operator: ast.AST, parts: Sequence[ast.expr], env: Env) -> Type:
+    def operation_of(self, node: ast.expr, operator: ast.AST, parts: Sequence[ast.expr], env: Env) -> Type:
         values = [without_none(self.evaluate(each, env)) for each in parts]
         return self.operation(node, operator, parts, values, env)
 
@@ -93,7 +93,7 @@ class Operators(Base):
         at = next(at for at, value in enumerate(values) if not is_data(value) or isinstance(value, Object))
         return self.note(env.module, node, why_of(parts[at], values[at]))
 
-    def _comparison(self, node: ast.Compare, env: Env) -> Type:
+    def comparison(self, node: ast.Compare, env: Env) -> Type:
         parts = [node.left, *node.comparators]
         values = [self.evaluate(each, env) for each in parts]
         found: list[Type] = []

@@ -72,7 +72,7 @@ class Statements(Base):
                     self.bind(node.target, value if known else declared or value, env)
                 return True
             case ast.AugAssign():
-                return self._augmented(node, env)
+                return self.augmented(node, env)
             case ast.Return():
                 returned.append(self.evaluate(node.value, env) if node.value is not None else Nothing())
                 return False
@@ -81,7 +81,7 @@ class Statements(Base):
                 return False
             case ast.Assert():
                 self.truth(env.module, node.test, self.evaluate(node.test, env))
-                env.names.update(self.narrowed(node.test, env)[0].names)  # type: ignore[attr-defined]
+                env.names.update(self.narrowed(node.test, env)[0].names)
                 return True
             case ast.If():
                 return self._if(node, env, returned)
@@ -94,7 +94,7 @@ class Statements(Base):
             case ast.With():
                 return self._with(node, env, returned)
             case ast.FunctionDef():
-                self.define(node.args, env, [node.returns])  # type: ignore[attr-defined]
+                self.define(node.args, env, [node.returns])
                 self.bind_name(node.name, self.local_function(node, env), env)
                 return True
             case ast.Match():
@@ -124,7 +124,7 @@ class Statements(Base):
 
     def local_function(self, node: ast.FunctionDef, env: Env) -> Type:
         """A function that is defined in another one, with its decorators applied."""
-        return self.decorated(Function(env.module, node, env), env)  # type: ignore[attr-defined, no-any-return]
+        return self.decorated(Function(env.module, node, env), env)
 
     # -- binding ---------------------------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class Statements(Base):
 
     def _if(self, node: ast.If, env: Env, returned: list[Type]) -> bool:
         self.truth(env.module, node.test, self.evaluate(node.test, env))
-        yes, no = self.narrowed(node.test, env)  # type: ignore[attr-defined]
+        yes, no = self.narrowed(node.test, env)
         known = _known_flag(node.test)
         goes = [
             (branch, self.run(body, branch, returned))
@@ -196,9 +196,9 @@ class Statements(Base):
                     found.append(self.note(module, node, "an iterator that was made before is used up"))
                 case Items():
                     found.append(self.current(self._keys(option)))
-                case Object() if self.is_enum(option.cls):  # type: ignore[attr-defined]
+                case Object() if self.is_enum(option.cls):
                     found.append(Static())
-                case Object() if self.is_named_tuple(option.cls):  # type: ignore[attr-defined]
+                case Object() if self.is_named_tuple(option.cls):
                     found += [each for _, each in option.fields or ()]
                 case ClassOf():
                     found.append(Static())
@@ -253,7 +253,7 @@ class Statements(Base):
 
     def is_compared_as_is(self, value: Type) -> bool:
         """True if no code of the project runs where a value is compared."""
-        return is_static(value) or (isinstance(value, Object) and self.is_enum(value.cls))  # type: ignore[attr-defined, no-any-return]
+        return is_static(value) or (isinstance(value, Object) and self.is_enum(value.cls))
 
     def _raise(self, node: ast.Raise, env: Env) -> None:
         self.raising += 1
@@ -266,9 +266,9 @@ class Statements(Base):
         for name, imported in env.module.imported(node).items():
             meaning = self.index.resolve_absolute(env.module, imported.target, relative=imported.relative)
             if isinstance(meaning, External):
-                env.names[name] = self.of_library(meaning.qualname)  # type: ignore[attr-defined]
+                env.names[name] = self.of_library(meaning.qualname)
             else:
-                found = self.of_meaning(meaning)  # type: ignore[attr-defined]
+                found = self.of_meaning(meaning)
                 env.names[name] = found or self.note(env.module, node, f"`{name}` is not shown")
         return True
 
