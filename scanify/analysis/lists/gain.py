@@ -19,6 +19,7 @@ from scanify.analysis.lists.layer_list import (
     not_shown,
 )
 from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lists.varies import plain_count
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters, parent_of
 from scanify.analysis.obligation import Obligation
@@ -54,7 +55,7 @@ def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
     shown = bool(layers.made) and all(each.cls is not None for each in layers.made)
     if shown and not repeated and not layers.open and not layers.several:
         return Gain(None if _written_out_alike(project, layers) else _all_unlike(project, layers))
-    few = _too_few(layers)
+    few = _too_few(project, layers)
     if few is not None:
         return Gain(few)
     found = [_doubt(project, each) for each in repeated]
@@ -73,11 +74,16 @@ def _of_one_class(project: ProjectFacts, layers: LayerList) -> bool:
     return declared is not None and (not isinstance(declared, Definition) or len(project.classes.heirs(declared)) < 2)
 
 
-def _too_few(layers: LayerList) -> Reason | None:
+def _too_few(project: ProjectFacts, layers: LayerList) -> Reason | None:
     """Why a list that is shown as a whole is too short."""
-    if layers.open or layers.several or any(each.conditional for each in layers.made):
+    if layers.open or any(each.conditional for each in layers.made):
         return None
     counts = [_number(each) for each in layers.made]
+    if layers.several:  # the number of elements that hold layers
+        outer = {each.loops[0] if each.loops else None for each in layers.made}
+        first = layers.made[0] if len(outer) == 1 and None not in outer else None
+        count = plain_count(home_of(project, first.module, first.node), first.loops[:1]) if first is not None else None
+        counts = [int(count) if count is not None and count.isdecimal() else None]
     if not counts or any(each is None for each in counts):
         return None
     count = sum(each for each in counts if each is not None)
