@@ -80,16 +80,19 @@ def _too_few(project: ProjectFacts, layers: LayerList) -> Reason | None:
         return None
     counts = [_number(each) for each in layers.made]
     if layers.several:  # the number of elements that hold layers
-        outer = {each.loops[0] if each.loops else None for each in layers.made}
-        first = layers.made[0] if len(outer) == 1 and None not in outer else None
-        count = plain_count(home_of(project, first.module, first.node), first.loops[:1]) if first is not None else None
-        counts = [int(count) if count is not None and count.isdecimal() else None]
-    if not counts or any(each is None for each in counts):
+        counts = [_elements(project, layers.made)]
+    shown = [each for each in counts if each is not None]
+    if not shown or len(shown) < len(counts) or sum(shown) >= FEW:
         return None
-    count = sum(each for each in counts if each is not None)
-    if count >= FEW:
-        return None
-    return _few(count, layers.made[0])
+    return _few(sum(shown), layers.made[0])
+
+
+def _elements(project: ProjectFacts, made: Sequence[Made]) -> int | None:
+    """How many tuples or lists of layers one loop makes, if that is a number in the source."""
+    loops = made[0].loops[:1]
+    count = plain_count(home_of(project, made[0].module, made[0].node), loops) if loops else None
+    same = all(each.loops[:1] == loops for each in made)
+    return int(count) if same and count is not None and count.isdecimal() else None
 
 
 def _few(count: int, made: Made) -> Reason:
