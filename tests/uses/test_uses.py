@@ -132,6 +132,8 @@ KEPT = {
     "return getattr(model, 'layers')": "returned",
     "for name in ('layers', 'norm'):\n    x = getattr(model, name)": "by its name",
     "import operator\nreturn operator.attrgetter('layers')(model)": "by its name",
+    "return eqx.tree_at(__import__('operator').attrgetter('layers'), model, x)": "by its name",
+    "return x(*map(x, ('layers',)), getattr(y, x))": "by its name",
     "match model:\n    case Model(layers=[first, *_]):\n        return first": "pattern",
     "dataclasses.replace(model, **{'layers': x})": "by its name",
     "return sorted(model.layers, key=x)": "passed to `sorted`",

@@ -242,18 +242,15 @@ class _Field(_Reader):
     def _string(self, module: Module, text: ast.Constant) -> Iterator[Use]:
         """`getattr(model, "layers")` is the list; elsewhere a string is a name if code reads names that vary."""
         above = parent_of(module, text)
-        name = (called(above) or "").rpartition(".")[2]
-        if (
-            isinstance(above, ast.Call)
-            and name in ("getattr", "hasattr")
-            and len(above.args) > 1
-            and above.args[1] is text
-        ):
-            if name == "getattr" and not self._is_of_another_class(module, above.args[0]):
-                yield from self._mention(module, above, above.args[0])
-            return
+        match above:
+            case ast.Call(func=ast.Name("hasattr"), args=[_, name, *_]) if name is text:
+                return
+            case ast.Call(func=ast.Name("getattr"), args=[holder, name, *_]) if name is text:
+                if not self._is_of_another_class(module, holder):
+                    yield from self._mention(module, above, holder)
+                return
         calls = [each for each in ancestors(module, text) if isinstance(each, ast.Call)]
-        names = {(called(each) or "").rpartition(".")[2] for each in calls}
+        names = {getattr(each.func, "attr", getattr(each.func, "id", "")) for each in calls}
         readers = self.project.index.patches.loose_readers
-        if by_name(module.tree).loose_reads or names & readers or name == "attrgetter":
+        if by_name(module.tree).loose_reads or names & {"attrgetter", *readers}:
             yield self._other(module, text, f"code may read `{self.name}` by its name")
