@@ -239,6 +239,29 @@ def test_the_constructor_builds_the_list():
     assert found.keeps is not None and "`print`" in found.keeps.what
 
 
+NAMED = MODEL.replace(
+    "        self.layers = [Block(8, key=k) for k in jr.split(key, n)]\n",
+    "        blocks = [Block(8, key=k) for k in jr.split(key, n)]\n        {0}\n        self.layers = blocks\n        {1}\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "keeps"),
+    [
+        ("n = len(blocks)", "pass", ""),
+        ("blocks.append(Block(8, key=key))", "pass", ""),
+        ("blocks[-1] = Block(8, key=key)", "pass", ""),
+        ("KNOWN.append(blocks)", "pass", "passed to `KNOWN.append`"),
+        ("KNOWN['last'] = blocks", "pass", "another object"),
+        ("def put(): blocks[-1] = 1", "put()", "element of the list is replaced"),
+        ("def put(): blocks.append(1)", "put()", "grows"),
+    ],
+)
+def test_the_name_of_the_list_in_the_constructor(before, after, keeps):
+    found = uses_in("", NAMED.format(before, after))
+    assert (found.keeps is None) == (not keeps) and keeps in (found.keeps.what if found.keeps else "")
+
+
 LOCAL = """\
 def apply(x, n, key):
     layers = [Block(8, key=k) for k in jr.split(key, n)]
