@@ -161,7 +161,7 @@ def _keep(given: Given, outcome: Outcome, policy: str | None, code: int, showing
 
 @dataclass(frozen=True)
 class _Verified:
-    """What was verified, to be shown, and what else there is to say. `failed` says why nothing may be written."""
+    """Verifications to print, with remarks about them. `failed` is the reason why nothing may be written."""
 
     shown: "tuple[Verification, ...]"
     remarks: tuple[str, ...] = ()

@@ -218,7 +218,7 @@ def _check_mode(file: str | None, before: str | None, after: str | None, against
 
 @dataclass(frozen=True)
 class _Extras:
-    """What is wanted of each case beside the verdicts."""
+    """Figures that are requested for each case, in addition to the verdicts."""
 
     measure: bool
     advise: bool

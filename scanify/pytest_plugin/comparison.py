@@ -61,7 +61,7 @@ class Comparison:
     def _verified(
         self, case: CaseSpec, target: Path, policies: tuple[str | None, ...], remat: str | None
     ) -> list[CaseResult]:
-        """What the case says of the file as it is rewritten with a policy, compared under these."""
+        """Results of the case for the file rewritten with the policy `remat`, compared under `policies`."""
         from scanify.verify.cache.cache import Cache
         from scanify.verify.run import verify
 

@@ -43,6 +43,26 @@ def build(dim, key):
     return Block(dim, key=key)
 
 
+def many(count, key):
+    return [Block(8, key=k) for k in jr.split(key, count)]
+
+
+@functools.cache
+def cached(count, key):
+    return [Block(8, key=k) for k in jr.split(key, count)]
+
+
+def either(count, key):
+    if count:
+        return [Block(8, key=key)]
+    return [Other()]
+
+
+def default(count, key, found=[]):
+    found.append(Block(8, key=key))
+    return found
+
+
 """
 LOOP = "for layer in self.layers:\n    x = layer(x)\nreturn x"
 MANY = "[Block(8, key=k) for k in jr.split(key, n)]"
@@ -63,6 +83,7 @@ def model(init: str, loop: str = LOOP, field: str = "layers: list", parameters: 
     lines = f"class Model(eqx.Module):\n    {field}\n\n"
     if init:
         lines += f"    def __init__(self, {parameters}):\n{indent(dedent(init), '        ')}\n\n"
+    lines += "    @staticmethod\n    def many(n, key):\n        return [Block(8, key=k) for k in jr.split(key, n)]\n\n"
     return f"{PRELUDE}{lines}    def __call__(self, x, keys=None):\n{indent(dedent(loop), '        ')}\n"
 
 

@@ -13,6 +13,12 @@ CHANGES = {
     "given on": "def take(layers):\n    layers.append(Other())\n\n\ndef give(model):\n    take(model.layers)",
     "by keyword": "def give(model):\n    register(layers=model.layers)",
     "in a list": "def give(model):\n    return first([model.layers, 1])",
+    "returned": "class Reader:\n    def layers_of(self, model):\n        return model.layers",
+    "surgery": "def swap(model):\n    return eqx.tree_at(lambda m: m.layers[0], model, Other())",
+    "surgery on a part": "def swap(model):\n    return eqx.tree_at(lambda m: m.layers[0].linear, model, Other())",
+    "surgery on parts": "where = lambda m: [layer.linear for layer in m.layers]\n\n\ndef f(m):\n    eqx.tree_at(where, m, [])",
+    "surgery by a name": "where = lambda m: m.layers\n\n\ndef swap(model):\n    return eqx.tree_at(where, model, [])",
+    "picked by name": "import operator\n\nwhere = operator.attrgetter('layers')",
     "forced": "def swap(model):\n    object.__setattr__(model, 'layers', [])",
 }
 
@@ -31,6 +37,11 @@ READS = {
     "other name": "def f(model):\n    mine = model.layers\n    return mine[0]",
     "taken apart": "def f(model):\n    first, *rest = model.layers\n    return rest",
     "another class": "class Else:\n    pass\n\n\ndef f(other: Else):\n    other.layers.append(1)",
+    "sorted": "def f(model):\n    return sorted(model.layers, key=lambda layer: layer.rate)",
+    "computed": "def f(model, x):\n    eqx.tree_at\n    return [layer(x) for layer in model.layers]",
+    "mapped": "def f(model):\n    return jax.tree.map(lambda m: m.layers[0], model)",
+    "one layer": "def f(model):\n    return model.layers[0]",
+    "layer of the class": "def f(model):\n    return eqx.tree_at(lambda m: m.layers[0], model, Block(8, key=1))",
     "local": "def f(layers):\n    layers.append(1)",
 }
 

@@ -20,6 +20,8 @@ SHOWN = {
     "local class": "made = Block\nself.layers = [made(8, key=k) for k in jr.split(key, n)]",
     "partial": "made = functools.partial(Block, 8)\nself.layers = [made(key=k) for k in jr.split(key, n)]",
     "in a sequential": f"self.layers = eqx.nn.Sequential({MANY})",
+    "function of the project": "self.layers = many(n, key)",
+    "own method": "self.layers = self.many(n, key)",
     "printed": f"layers = {MANY}\nprint(len(layers), layers[0])\nself.layers = layers",
 }
 
@@ -123,6 +125,13 @@ def test_a_dict_that_is_filled_by_name() -> None:
     assert layers is not None and layers.of_dict and made_in(layers) == ["Block(8, key=key)"] and not layers.open
 
 
+def test_one_list_of_a_dict_of_lists() -> None:
+    init = "self.layers = {'a': [Block(8, key=k) for k in jr.split(key, n)], 'b': [Other()]}"
+    layers = layers_in(init, "for layer in self.layers['a']:\n    x = layer(x)\nreturn x")
+    assert layers is not None and not layers.of_dict and not layers.sites and not layers.open
+    assert [class_name(each) for each in layers.classes] == ["Block", "Other"]
+
+
 def test_a_part_of_the_field() -> None:
     for start in ("*most, last = self.layers", "most = self.layers[:-1]"):
         layers = layers_in(f"self.layers = {MANY}", f"{start}\nfor layer in most:\n    x = layer(x)\nreturn x")
@@ -144,7 +153,10 @@ def test_a_local_name_for_the_field() -> None:
 OPEN = {
     "helper": ("self.layers = make(n, key)", "is not shown"),
     "helper for a layer": ("self.layers = [build(8, k) for k in jr.split(key, n)]", "`build` makes is not shown"),
-    "own method": ("self.layers = self.make(n, key)", "is not shown"),
+    "unknown method": ("self.layers = self.make(n, key)", "is not shown"),
+    "cached function": ("self.layers = cached(n, key)", "`cached(n, key)` gives is not shown"),
+    "several returns": ("self.layers = either(n, key)", "`either(n, key)` gives is not shown"),
+    "its default": ("self.layers = default(n, key)", "gets `found` from its caller"),
     "given away": (f"layers = {MANY}\nregister(layers)\nself.layers = layers", "given to `register`"),
     "other name": (f"layers = {MANY}\nmore = layers\nself.layers = layers", "another name, `more`"),
     "popped": (f"layers = {MANY}\nlayers.pop()\nself.layers = layers", "`layers.pop` changes the list"),

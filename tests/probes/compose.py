@@ -159,7 +159,8 @@ def _placed(making: _Making, where: str, made: str, place: Place) -> str | None:
         return None
     making.definitions += f"\n\nFEED = {made}\n"
     making.imports += "\nimport typing"
-    kind = making.pick.choice(["object", "typing.Any", "KIND", "typing.Callable", '"KIND"', "eqx.Module", "jax.Array"])
+    kinds = ["object", "typing.Any", "KIND", '"KIND"']  # an annotation that lies is no probe
+    kind = making.pick.choice([*kinds, "typing.Callable"] if "__call__" in making.definitions else kinds)
     last = draft.line_end(fields(cls)[-1])
     if where == "field":
         draft.insert(last, f"    feed: {kind} = FEED\n")

@@ -132,6 +132,8 @@ KEPT = {
     "return getattr(model, 'layers')": "returned",
     "for name in ('layers', 'norm'):\n    x = getattr(model, name)": "by its name",
     "import operator\nreturn operator.attrgetter('layers')(model)": "by its name",
+    "return eqx.tree_at(__import__('operator').attrgetter('layers'), model, x)": "by its name",
+    "return x(*map(x, ('layers',)), getattr(y, x))": "by its name",
     "match model:\n    case Model(layers=[first, *_]):\n        return first": "pattern",
     "dataclasses.replace(model, **{'layers': x})": "by its name",
     "return sorted(model.layers, key=x)": "passed to `sorted`",
@@ -235,6 +237,29 @@ def test_the_constructor_builds_the_list():
     )
     assert [each.does for each in found.known] == [Does.LENGTH]
     assert found.keeps is not None and "`print`" in found.keeps.what
+
+
+NAMED = MODEL.replace(
+    "        self.layers = [Block(8, key=k) for k in jr.split(key, n)]\n",
+    "        blocks = [Block(8, key=k) for k in jr.split(key, n)]\n        {0}\n        self.layers = blocks\n        {1}\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "keeps"),
+    [
+        ("n = len(blocks)", "pass", ""),
+        ("blocks.append(Block(8, key=key))", "pass", ""),
+        ("blocks[-1] = Block(8, key=key)", "pass", ""),
+        ("KNOWN.append(blocks)", "pass", "passed to `KNOWN.append`"),
+        ("KNOWN['last'] = blocks", "pass", "another object"),
+        ("def put(): blocks[-1] = 1", "put()", "element of the list is replaced"),
+        ("def put(): blocks.append(1)", "put()", "grows"),
+    ],
+)
+def test_the_name_of_the_list_in_the_constructor(before, after, keeps):
+    found = uses_in("", NAMED.format(before, after))
+    assert (found.keeps is None) == (not keeps) and keeps in (found.keeps.what if found.keeps else "")
 
 
 LOCAL = """\

@@ -5,13 +5,16 @@ from collections.abc import Iterator
 
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.fields import FieldFacts, related_to
 from scanify.analysis.lists.home import Home
-from scanify.analysis.lists.layer_list import not_shown
+from scanify.analysis.lists.layer_list import identity, not_shown
 from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lists.statements import CHANGING, Copied, Grown, Other, reads_alone, statements_about
-from scanify.analysis.lower.scope import ancestors, parameters, parent_of
+from scanify.analysis.lower.scope import parameters, parent_of
 from scanify.analysis.obligation import Obligation
+
+_PARTS = (ast.Attribute, ast.Subscript, ast.List, ast.Tuple, ast.comprehension, ast.ListComp)
 
 
 def changes_of(facts: FieldFacts) -> Iterator[Obligation]:
@@ -28,9 +31,15 @@ def changes_of(facts: FieldFacts) -> Iterator[Obligation]:
             home = home_of(project, module, node)
             if home.function is not None and own.get(home.function) == ast.unparse(node):
                 continue
-            text = _change(home, node)
+            text = _change(facts, home, node)
             if text is not None and _may_be_of(facts, home, node.value):
-                yield not_shown(f"{text}, which may put other layers into `{facts.attribute}`", module.place(node))
+                yield not_shown(f"{text} may put other layers into `{facts.attribute}`", module.place(node))
+        for name in by_name(module.tree).strings.get(facts.attribute, ()):
+            call = parent_of(module, name)
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("attrgetter"):
+                yield not_shown(
+                    f"`{ast.unparse(call)}` may put other layers into `{facts.attribute}`", module.place(call)
+                )
 
 
 def _may_be_of(facts: FieldFacts, home: Home, node: ast.expr) -> bool:
@@ -42,10 +51,13 @@ def _may_be_of(facts: FieldFacts, home: Home, node: ast.expr) -> bool:
     return any(each.node in related for each in related_to(facts.project, found))
 
 
-def _change(home: Home, node: ast.expr) -> str | None:
+def _change(facts: FieldFacts, home: Home, node: ast.expr) -> str | None:
     """The code around an expression for the list that may change the list; None if it only reads it."""
-    if _is_chosen(home, node):
-        return "`tree_at`"
+    picked, around = _picked(home, node)
+    if isinstance(around, ast.Lambda) and _is_part(picked):
+        return None if _keeps_layers(facts, home, picked, around) else "`tree_at`"
+    if isinstance(around, ast.Return) and _is_part(picked) and (picked is node or _surgery(home)):
+        return None if _is_data(facts, picked) else "code that a function gives the list"
     above = parent_of(home.module, node)
     if isinstance(above, ast.keyword):
         above = parent_of(home.module, above)
@@ -63,28 +75,59 @@ def _change(home: Home, node: ast.expr) -> str | None:
         case ast.Assign(targets=[ast.Tuple() | ast.List()]):
             return None  # its elements are taken apart
         case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.AugAssign() | ast.Dict():
-            return "another name of the list"
+            return "code with another name of the list"
         case ast.List() | ast.Tuple():
             inside = parent_of(home.module, above)
-            return "another list" if isinstance(inside, ast.Assign | ast.Call) else None
+            return "code with a list of it" if isinstance(inside, ast.Assign | ast.Call) else None
         case ast.Call() if above.func is not node:
             return None if reads_alone(home, above) or _only_read(home, above, node) else f"`{ast.unparse(above.func)}`"
         case _:
             return None
 
 
-def _is_chosen(home: Home, node: ast.expr) -> bool:
-    """True if a function picks the list, a layer or a part of one for `equinox.tree_at`, which may replace it."""
-    for above in ancestors(home.module, node):
-        if isinstance(above, ast.Lambda):
-            around = parent_of(home.module, above)
-            given = isinstance(around, ast.Call) and reads_alone(home, around)
-            return not given or home.library(around) in ("equinox.tree_at", "equinox._tree.tree_at")
-        if isinstance(above, ast.Return):
-            return any(True for _ in home.project.index.paths_with("tree_at"))
-        if isinstance(above, ast.stmt):
-            return False
-    return False
+def _picked(home: Home, node: ast.expr) -> tuple[ast.expr, ast.AST | None]:
+    """The part of the list that the code around takes, or a list of parts, and the node around that."""
+    picked, around = node, parent_of(home.module, node)
+    while isinstance(around, _PARTS) and getattr(around, "slice", None) is not picked:
+        if not isinstance(around, ast.comprehension):
+            picked = around
+        around = parent_of(home.module, around)
+    return picked, around
+
+
+def _is_part(picked: ast.expr) -> bool:
+    """True if an expression takes a part, or a list of parts, and computes nothing of it."""
+    parts = [picked.elt] if isinstance(picked, ast.ListComp) else getattr(picked, "elts", [picked])
+    return all(isinstance(each, ast.Name | ast.Attribute | ast.Subscript) for each in parts)
+
+
+def _is_data(facts: FieldFacts, picked: ast.expr) -> bool:
+    """True if a part of each layer is declared to be an array or a number: `[layer.weight for layer in m.layers]`."""
+    part = picked.elt if isinstance(picked, ast.ListComp) else picked
+    owners = [each.cls for each in facts.contents.made if isinstance(each.cls, Definition)]
+    if not isinstance(part, ast.Attribute) or isinstance(part.value, ast.Attribute) or not owners:
+        return False
+    fields = [facts.project.classes.fields(each).get(part.attr) for each in owners]
+    known = [declared(facts.project, each.owner.module, each.statement.annotation).data for each in fields if each]
+    return all(known) and len(known) == len(facts.contents.made)
+
+
+def _surgery(home: Home) -> bool:
+    """True if the project may replace parts of modules with `equinox.tree_at`."""
+    return any(True for _ in home.project.index.paths_with("tree_at"))
+
+
+def _keeps_layers(facts: FieldFacts, home: Home, picked: ast.expr, function: ast.Lambda) -> bool:
+    """True if the part of the list that a function takes stays of its class, even if `tree_at` replaces it."""
+    call = parent_of(home.module, function)
+    if isinstance(call, ast.Call) and reads_alone(home, call) and not home.library(call).endswith(".tree_at"):
+        return True
+    if not _surgery(home) or _is_data(facts, picked):
+        return True
+    new = call.args[2] if isinstance(call, ast.Call) and len(call.args) == 3 else None
+    made = class_of(facts.project, home.module, new) if isinstance(new, ast.Call) else None
+    same = made is not None and {identity(each.cls) for each in facts.contents.made} == {identity(made)}
+    return same and isinstance(picked, ast.Subscript)
 
 
 def _only_read(home: Home, call: ast.Call, node: ast.expr) -> bool:

@@ -70,7 +70,7 @@ def _is_called(project: ProjectFacts, loop: Loop, walk: Walk, layers: LayerList)
         return False  # a list that is made empty
     if layers.owner is not None:
         return project.classes.is_module(layers.owner) and _calls_element(loop, walk)
-    known = any(each.partition(".")[0] in _FRAMEWORKS for each in loop.module.imports.values())
+    known = any(True for each in _FRAMEWORKS for _ in project.index.paths_with(each))
     return known and _carries_through(loop, walk)
 
 

@@ -19,6 +19,7 @@ from scanify.analysis.lists.layer_list import (
     not_shown,
 )
 from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lists.varies import plain_count
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters, parent_of
 from scanify.analysis.obligation import Obligation
@@ -54,7 +55,7 @@ def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
     shown = bool(layers.made) and all(each.cls is not None for each in layers.made)
     if shown and not repeated and not layers.open and not layers.several:
         return Gain(None if _written_out_alike(project, layers) else _all_unlike(project, layers))
-    few = _too_few(layers)
+    few = _too_few(project, layers)
     if few is not None:
         return Gain(few)
     found = [_doubt(project, each) for each in repeated]
@@ -73,17 +74,25 @@ def _of_one_class(project: ProjectFacts, layers: LayerList) -> bool:
     return declared is not None and (not isinstance(declared, Definition) or len(project.classes.heirs(declared)) < 2)
 
 
-def _too_few(layers: LayerList) -> Reason | None:
+def _too_few(project: ProjectFacts, layers: LayerList) -> Reason | None:
     """Why a list that is shown as a whole is too short."""
-    if layers.open or layers.several or any(each.conditional for each in layers.made):
+    if layers.open or any(each.conditional for each in layers.made):
         return None
     counts = [_number(each) for each in layers.made]
-    if not counts or any(each is None for each in counts):
+    if layers.several:  # the number of elements that hold layers
+        counts = [_elements(project, layers.made)]
+    shown = [each for each in counts if each is not None]
+    if not shown or len(shown) < len(counts) or sum(shown) >= FEW:
         return None
-    count = sum(each for each in counts if each is not None)
-    if count >= FEW:
-        return None
-    return _few(count, layers.made[0])
+    return _few(sum(shown), layers.made[0])
+
+
+def _elements(project: ProjectFacts, made: Sequence[Made]) -> int | None:
+    """How many tuples or lists of layers one loop makes, if that is a number in the source."""
+    loops = made[0].loops[:1]
+    count = plain_count(home_of(project, made[0].module, made[0].node), loops) if loops else None
+    same = all(each.loops[:1] == loops for each in made)
+    return int(count) if same and count is not None and count.isdecimal() else None
 
 
 def _few(count: int, made: Made) -> Reason:

@@ -24,7 +24,8 @@ from scanify.analysis.lists.layer_list import CALLED, Argument, Class, Made, Var
 from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
 from scanify.analysis.lists.varies import Variation, plain_count
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import ancestors, parent_of
+from scanify.analysis.lower.scope import ancestors, parent_of, scope_of
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
 
 _SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential", "flax.nnx.Sequential")
@@ -253,10 +254,12 @@ class ContentsReader:
 
     def _inner_list(self, home: Home, node: ast.expr, how: How) -> None:
         """An element that is a list of layers, or a dict of them."""
-        of_dict, empty = self.contents.of_dict, self.contents.may_be_empty
+        nested, of_dict, empty = self._nested, self.contents.of_dict, self.contents.may_be_empty
+        self.contents.of_dict = of_dict and not nested
         with self._entered(how) as inner:
             self.value(home, node, inner)
-        self.contents.of_dict, self.contents.may_be_empty = of_dict, empty
+        if not nested:
+            self.contents.of_dict, self.contents.may_be_empty = of_dict, empty
 
     @contextmanager
     def _entered(self, how: How) -> Iterator[How]:
@@ -366,11 +369,13 @@ def _arguments(home: Home, given: Sequence[tuple[str | None, ast.expr]], how: Ho
 
 
 def _helper(home: Home, node: ast.Call) -> tuple[Home, ast.expr] | None:
-    """The function of the project that a call calls and the value that it returns, if it is not decorated and its only
-    `return` is its last statement."""
-    meaning = home.meaning(node.func)
+    """The function or method of the project that a call calls and the value that it returns, if it has no
+    decorator of its own and its only `return` is its last statement."""
+    meaning = _own_method(home, node.func) or home.meaning(node.func)
     function = meaning.node if isinstance(meaning, Definition) else None
-    if not isinstance(meaning, Definition) or not isinstance(function, ast.FunctionDef) or function.decorator_list:
+    if not isinstance(meaning, Definition) or not isinstance(function, ast.FunctionDef):
+        return None
+    if any(ast.unparse(each) not in ("staticmethod", "classmethod") for each in function.decorator_list):
         return None
     inside = nodes_in(*function.body)
     returns = [each for each in inside if isinstance(each, ast.Return | ast.Yield | ast.YieldFrom)]
@@ -378,3 +383,14 @@ def _helper(home: Home, node: ast.Call) -> tuple[Home, ast.expr] | None:
     if len(returns) != 1 or not isinstance(last, ast.Return) or last.value is None:
         return None
     return Home(home.project, meaning.module, function), last.value
+
+
+def _own_method(home: Home, node: ast.expr) -> Definition | None:
+    """The method of `self.method`, if no other class of the family has a method of that name."""
+    scope, classes = scope_of(home.module, node), home.project.classes
+    if not isinstance(node, ast.Attribute) or scope.owner is None or dotted(node.value) != scope.self_name:
+        return None
+    owner = Definition(home.module, scope.owner.name, scope.owner)
+    family = (*classes.lineage(owner), *classes.heirs(owner))
+    found = [(cls, method) for cls in family if (method := classes.methods(cls).get(node.attr)) is not None]
+    return Definition(found[0][0].module, node.attr, found[0][1]) if len(found) == 1 else None

@@ -17,6 +17,8 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.plan import After, Annotation, CallStack, Wrap
 
+_CHANGED = "the list is changed under another name after it is assigned"
+
 
 @dataclass(frozen=True)
 class Sites:
@@ -48,7 +50,8 @@ def field_sites(facts: FieldFacts) -> Sites:
             return Sites(in_call=CallStack(text, module.place(function)))
         found = _sites_in(filling.home, filling.function.body, filling.target)
         if isinstance(found, CallStack):
-            return Sites(in_call=found)
+            changed = found.reason == _CHANGED
+            return Sites(in_call=found, refusal=("SCN214", found.reason, found.at) if changed else None)
         sites += found
     if not sites:
         return Sites(in_call=CallStack("the source does not show where the list is built"))
@@ -112,7 +115,7 @@ def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | 
             continue
         changed = _changed_later(home, body, put)
         if changed is not None:
-            return CallStack("the list is changed under another name after it is assigned", module.place(changed))
+            return CallStack(_CHANGED, module.place(changed))
         sites += [Wrap(module.place(side)) for side in _sides(put.value)]
     return sites
 

@@ -247,7 +247,7 @@ class Variation:
 
 
 def plain_count(home: Home, loops: Sequence[Repeat]) -> str | None:
-    """Return the number of iterations of one loop as text: `n`, `12`, `len(keys)`; None if it is not written plainly."""
+    """Return the number of iterations of one loop as text: `n`, `12`, `len(keys)`; None if it is not plain."""
     loop = loops[0] if len(loops) == 1 else None
     if not isinstance(loop, ast.For | ast.comprehension) or home.builtin(loop.iter) == "zip":
         return None

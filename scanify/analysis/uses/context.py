@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.home import Home, columns
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import ancestors, parameters, parent_of, scope_of
+from scanify.analysis.lower.scope import parameters, parent_of, scope_of
 from scanify.analysis.lower.text import called
 from scanify.analysis.uses.use import Does, Use
 
@@ -75,7 +75,7 @@ class Context:
                 yield self._needs(node, "code uses the list in a way that is not understood")
 
     def _builds(self, node: ast.expr, above: ast.AST | None) -> bool:
-        """True if a function that builds the list stores it, or adds to it."""
+        """True if a function that builds the list stores it, or adds to it. A closure may do so later."""
         match above:
             case ast.Attribute(attr=name) if _is_read(node):
                 builds = name in _GROWS
@@ -83,7 +83,7 @@ class Context:
                 builds = not _is_read(above)
             case _:
                 builds = not _is_read(node)
-        return builds and not self.building.isdisjoint(ancestors(self.module, node))
+        return builds and scope_of(self.module, node).function.node in self.building
 
     def _serves(self, node: ast.expr, does: Does) -> Use:
         return Use(self.module.place(node), does, node=node)

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-from scanify.analysis.facts import Place
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
@@ -13,6 +12,7 @@ from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Function, ancestors, parameters, parent_of
 from scanify.analysis.lower.text import called, dotted, root
+from scanify.analysis.plan import After, Called, Wrap
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.use import Does, Use, Uses
@@ -44,7 +44,8 @@ class _Reader:
         self.project = project
         self.layers = layers
         self.walked = {id(each) for each in nodes_in(layers.walk.source, layers.walk.base)}
-        self.building = frozenset(function for site in layers.sites for function in self._functions_at(site.place))
+        self.sites = [each for site in layers.sites for each in self._located(site)]
+        self.building = frozenset(function for _, function, _ in self.sites)
 
     def uses(self) -> Iterator[Use]:
         """The uses, in the order of the files."""
@@ -57,25 +58,34 @@ class _Reader:
         else:
             yield from Context(home_of(self.project, module, node), self.building).uses(node)
 
-    def _functions_at(self, place: Place) -> list[Function]:
-        """The innermost function around a place."""
-        module = self.project.index.module_at(place.path)
+    def _located(self, site: Wrap | After | Called) -> Iterator[tuple[Module, Function, Wrap | After | Called]]:
+        """A site with its file and the innermost function around it."""
+        module = self.project.index.module_at(site.place.path)
         functions = [each for each in nodes_in(module.tree) if isinstance(each, FUNCTIONS)] if module else []
-        spans = [(module.span(each), each) for each in functions] if module else []
-        return [each for span, each in spans if span.start <= place.span.start and place.span.end <= span.end + 1][-1:]
+        span = site.place.span
+        for function in reversed(functions):
+            around = module.span(function) if module is not None else span
+            if module is not None and around.start <= span.start and span.end <= around.end + 1:
+                yield module, function, site
+                return
+
+
+def _reads_of(name: str, function: Function) -> Iterator[ast.Name]:
+    """The places of a name in the body of a function, in the order of the text."""
+    found = [each for each in nodes_in(*function.body) if isinstance(each, ast.Name) and each.id == name]
+    yield from sorted(found, key=lambda each: (each.lineno, each.col_offset))
+
+
+def _is_at(module: Module, node: ast.AST, site: Wrap | After | Called) -> bool:
+    return isinstance(site, Wrap) and isinstance(node, ast.expr) and module.span(node) == site.place.span
 
 
 class _Local(_Reader):
     """A list that a function makes and keeps under a local name."""
 
     def uses(self) -> Iterator[Use]:
-        for site in self.layers.sites:
-            module = self.project.index.module_at(site.place.path)
-            functions = self._functions_at(site.place)
-            if module is None or not functions:
-                continue
-            mentions = (each for each in nodes_in(*functions[0].body) if isinstance(each, ast.Name))
-            for node in (each for each in mentions if each.id == self.layers.name):
+        for module, function, site in self.sites:
+            for node in _reads_of(self.layers.name, function):
                 if module.span(node).start > site.place.span.end:
                     yield from self.mention(module, node)
 
@@ -93,10 +103,22 @@ class _Field(_Reader):
         self.selects = any(True for word in words for _ in project.index.paths_with(word))
 
     def uses(self) -> Iterator[Use]:
+        yield from self._under_other_names()
         yield from self._overridden()
         yield from self._stored()
         for module in self.project.index.modules_with(self.name):
             yield from self._in_file(module)
+
+    def _under_other_names(self) -> Iterator[Use]:
+        """The uses of the list under the name that its function has for it before the field holds it."""
+        for module, function, site in self.sites:
+            value = next((each for each in nodes_in(function) if _is_at(module, each, site)), None)
+            if isinstance(value, ast.Name):
+                for node in _reads_of(value.id, function):
+                    if node is not value:
+                        yield from self.mention(module, node)
+            elif isinstance(value, ast.Attribute | ast.Subscript):
+                yield self._other(module, value, "the list is kept under another name, in another object")
 
     def _overridden(self) -> Iterator[Use]:
         """Methods and properties of the name in classes that inherit from the owner."""
@@ -250,18 +272,15 @@ class _Field(_Reader):
     def _string(self, module: Module, text: ast.Constant) -> Iterator[Use]:
         """`getattr(model, "layers")` is the list; elsewhere a string is a name if code reads names that vary."""
         above = parent_of(module, text)
-        name = (called(above) or "").rpartition(".")[2]
-        if (
-            isinstance(above, ast.Call)
-            and name in ("getattr", "hasattr")
-            and len(above.args) > 1
-            and above.args[1] is text
-        ):
-            if name == "getattr" and not self._is_of_another_class(module, above.args[0]):
-                yield from self._mention(module, above, above.args[0])
-            return
+        match above:
+            case ast.Call(func=ast.Name("hasattr"), args=[_, name, *_]) if name is text:
+                return
+            case ast.Call(func=ast.Name("getattr"), args=[holder, name, *_]) if name is text:
+                if not self._is_of_another_class(module, holder):
+                    yield from self._mention(module, above, holder)
+                return
         calls = [each for each in ancestors(module, text) if isinstance(each, ast.Call)]
-        names = {(called(each) or "").rpartition(".")[2] for each in calls}
+        names = {getattr(each.func, "attr", getattr(each.func, "id", "")) for each in calls}
         readers = self.project.index.patches.loose_readers
-        if by_name(module.tree).loose_reads or names & readers or name == "attrgetter":
+        if by_name(module.tree).loose_reads or names & {"attrgetter", *readers}:
             yield self._other(module, text, f"code may read `{self.name}` by its name")

@@ -50,7 +50,8 @@ _MENTIONED = (READERS - STRUCTURES) | TREE_MODULES | {TREE_AT}
 _NAMES_OF_TREES = {name.rpartition(".")[2] for name in _MENTIONED} | {"default_registry"}
 _LAST = {name.rpartition(".")[2] for name in READERS | VMAPS}
 _LAST |= _NAMES_OF_TREES | frozenset("vars fields asdict astuple getattr setattr __setattr__ attrgetter".split())
-_WORDS = _LAST | COUNTS | PARTS | {"__dict__", "__dataclass_fields__", *_PACKAGES}
+_OF_OBJECTS = COUNTS | {"__dict__", "__dataclass_fields__"}
+_WORDS = _LAST | PARTS | _OF_OBJECTS | {*_PACKAGES}
 # So common that they tell nothing: where they are functions on trees there is a word beside them that does.
 _WORDS -= frozenset("map all structure reduce".split())
 _WORDS_OF_TREES = frozenset("tree_map tree_leaves tree_flatten tree_reduce tree_util tree optax".split())
@@ -104,10 +105,25 @@ def _of_module(index: Index, module: Module, named: set[str]) -> list[Watcher]:
             aliases |= {name for name, each in bound if each.target.startswith(_ORIGINS)}
     seen: dict[tuple[int, str], Watcher] = {}
     for node in nodes:
+        if not _may_watch(node, aliases):
+            continue
         for found in _watching(index, module, node, aliases, named):
             whole = replace(found, rule=_rule(index, module, node, found), node=node)
             seen.setdefault((found.place.span.line, found.reads), whole)
     return sorted(seen.values(), key=lambda each: each.place.span)
+
+
+def _may_watch(node: ast.AST, aliases: set[str]) -> bool:
+    """True if the kind and the last name of a node are those of something that may look at leaves."""
+    match node:
+        case ast.Name(id=name):
+            return name in aliases or name in _NAMES_OF_TREES
+        case ast.Attribute(attr=name):
+            return name in aliases or name in _NAMES_OF_TREES or name in _OF_OBJECTS
+        case ast.Constant(value=str(text)):
+            return text.startswith("optax")
+        case _:
+            return isinstance(node, ast.Call)
 
 
 def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Watcher]:
@@ -142,7 +158,7 @@ def _splits_by_number(index: Index, module: Module, call: ast.Call) -> bool:
 def _is_telling(node: ast.Call | ast.Attribute, aliases: set[str]) -> bool:
     """Whether the last name of what is called or read, or the first, may be one of something telling."""
     if isinstance(node, ast.Attribute):
-        return node.attr in ("__dict__", "__dataclass_fields__") or node.attr in COUNTS
+        return node.attr in _OF_OBJECTS
     function = node.func
     if isinstance(function, ast.Attribute) and function.attr in _LAST | PARTS:
         return True

@@ -184,7 +184,7 @@ def verify_by_hand(
 
 
 def _paced(run: CaseRun) -> str:
-    """What is timed in passing: of several cases each, as each is a program of its own; of one what decodes."""
+    """Which cases are timed: all if there are several, as each is a program of its own; else one that decodes."""
     return "all" if len(run.cases) > 1 else "decoding"
 
 

@@ -115,7 +115,7 @@ class CaseProcess:
 
     @contextmanager
     def _certified(self, variant: tuple[tuple[str, str], ...]) -> Iterator[dict[str, Any]]:
-        """What the comparer is given to write down what it proves; it is written if all is `good`."""
+        """Give the comparer a certificate to add its proofs to; it is written if all is `good`."""
         given: dict[str, Any] = {}
         if self.request.certificates is None:
             yield given
@@ -273,7 +273,7 @@ class CaseProcess:
         return result
 
     def _blamed(self, error: BaseException, before: CaseBuild, after: CaseBuild) -> CaseError | None:
-        """Which version's model raised `error`; None where it was neither, so that it is scanify's own."""
+        """Return the error of the version whose model raised `error`; None if it is scanify's own."""
         for frame in reversed(user_frames(error, self.overlay.files)):
             version = self.overlay.version_of(frame)
             if version is not None:

@@ -57,7 +57,7 @@ class Version:
         return cls(name, real, suffix, tuple(map(str, search)), uneven=uneven)
 
     def text(self, path: str) -> bytes | None:
-        """What the version has in place of the file at `path`; None where that is the file itself."""
+        """Return the text that the version has instead of the file at `path`; None if it has the file itself."""
         return self.texts.get(os.path.realpath(path))
 
     def is_file(self, path: str) -> bool:
