@@ -208,6 +208,7 @@ def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Ite
         yield f"{text}: {why}" if why else text
     elif any(each.kind is ObligationKind.LAYERS for each in layers.open) and layers.made:
         yield from dict.fromkeys(each.text for each in layers.open)
+    yield from dict.fromkeys(each.text for each in fact.alike.obligations)
     if layers.may_be_empty:
         yield f"there is at least one layer in `{name}`"
 

@@ -16,6 +16,7 @@ from scanify.analysis.lists.layer_list import (
     Varies,
     class_name,
     identity,
+    not_shown,
 )
 from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lists.statements import Put, statements_about
@@ -42,12 +43,13 @@ class Alike:
     """What is to hold the layers, and why.
 
     `unlike` says why they may differ in more than arrays, None if they do not: then `holds` is an `ArrayStacked`.
-    `refusal` says why no container is right.
+    `refusal` says why no container is right. `obligations` are what must hold of layers that may differ.
     """
 
     holds: Holds = Holds.BLOCK_SEQ
     unlike: str | None = None
     refusal: Reason | None = None
+    obligations: tuple[Obligation, ...] = ()
 
 
 def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood) -> Alike:
@@ -58,7 +60,7 @@ def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood
     unlike = next(_unlike(project, layers, understood), None)
     if unlike is None:
         return Alike(Holds.ARRAY_STACKED)
-    return Alike(unlike=unlike)
+    return Alike(unlike=unlike, obligations=tuple(_compared_by_own_rule(project, layers)))
 
 
 # -- one object in several layers --------------------------------------------------------------------------------------
@@ -208,6 +210,23 @@ def _of_class(project: ProjectFacts, cls: Class, understood: Understood) -> Iter
                     yield f"each layer may be another one, as `{code}` takes a random number out of its array"
             for each in understood(project, part):
                 yield f"each layer may be another one: {each.text}"
+
+
+def _compared_by_own_rule(project: ProjectFacts, layers: LayerList) -> Iterator[Obligation]:
+    """Objects in layers whose class has an `__eq__` of its own, which may call objects equal that differ."""
+    values = [each.value for made in layers.made for each in made.arguments]
+    homes = [(home_of(project, made.module, made.node), values) for made in layers.made]
+    for part in (part for cls in layers.classes for part in composition(project, cls)):
+        if isinstance(part, Definition):
+            homes += [(home, function.body) for home, function in building_code(project, part)]
+    for home, nodes in homes:
+        for call in (each for each in nodes_in(*nodes) if isinstance(each, ast.Call)):
+            made_of = home.meaning(call.func)
+            if not isinstance(made_of, Definition) or project.classes.is_module(made_of):
+                continue
+            if isinstance(made_of.node, ast.ClassDef) and project.classes.method(made_of, "__eq__") is not None:
+                text = f"objects of `{made_of.name}` in layers that its own `__eq__` calls equal do the same"
+                yield not_shown(text, home.module.place(call))
 
 
 def composition(project: ProjectFacts, cls: Class) -> Iterator[Class]:

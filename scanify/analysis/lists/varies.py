@@ -112,7 +112,8 @@ class Variation:
                     return True
                 if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and root(each.func) == name:
                     return True
-                given = isinstance(each, ast.Call) and name in {getattr(part, "id", None) for part in each.args}
+                passed = [*each.args, *(part.value for part in each.keywords)] if isinstance(each, ast.Call) else []
+                given = isinstance(each, ast.Call) and name in {getattr(part, "id", None) for part in passed}
                 if given and not (self.home.library(each) or self.home.builtin(each) or self.makes_module(each)):
                     return True
         return False

@@ -27,7 +27,6 @@ class Displays(Base):
         for each in node.elts:
             if isinstance(each, ast.Starred):
                 value = self.evaluate(each.value, env)
-                self.asks(env, node, value, "__format__", "__str__", "__repr__")
                 inner = value.parts if isinstance(value, Items) and value.kind != "dict" else None
                 if inner is not None and parts is not None:
                     parts += inner
@@ -91,6 +90,7 @@ class Displays(Base):
         for each in node.values:
             if isinstance(each, ast.FormattedValue):
                 value = self.evaluate(each.value, env)
+                self.asks(env, node, value, "__format__", "__str__", "__repr__")
                 if not is_static(value) and not (self.raising and is_data(value)):
                     return self.note(env.module, node, why_of(each.value, value, "its text is not shown"))
                 if isinstance(each.format_spec, ast.JoinedStr):
