@@ -5,7 +5,7 @@ from helpers import MANY, model, only
 
 from scanify.analysis.plan import Plan
 
-MADE_OF_THREE = "self.layers = [Block(8, key=k) for k in (key, key, key)]\n"
+MADE_OF_THREE = "self.layers = [Block(8, key=k) for k in jr.split(key, 3)]\n"
 
 
 def said(beside: str, init: str = "", layers: str = f"self.layers = {MANY}\n") -> Plan:

@@ -5,7 +5,7 @@ from textwrap import indent
 import pytest
 
 from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
-from tests.analysis.helpers import INIT, PRELUDE, decide, model, only
+from tests.analysis.helpers import INIT, PRELUDE, decide, kept, model, only
 
 
 def returned(expression: str, **given: str) -> str:
@@ -69,7 +69,7 @@ def test_functions_that_are_given_for_each_layer_are_no_map(expression: str) -> 
     # Python's read the last layer when they are called; what a scan gives are arrays.
     refusal = only(returned(expression))
     assert isinstance(refusal, Refusal), refusal
-    assert refusal.rule == "SCN206" and "function for each layer" in refusal.reason
+    assert refusal.rule == "SCN206" and "a function for each layer" in refusal.reason
 
 
 def test_the_line_is_that_of_the_bracket() -> None:
@@ -98,8 +98,6 @@ REFUSED = {
     "SCN212: a walrus": "[layer(y := x) for layer in self.layers]",
     "SCN205: await": "[await layer(x) for layer in self.layers]",
     "SCN207: an effect": "[layer(next(keys)) for layer in self.layers]",
-    "SCN207: a change outside": "[layer(keys.pop()) for layer in self.layers]",
-    "SCN207: a string of a tracer": '[f"{layer(x)}" for layer in self.layers]',
     "SCN208: which layer it is": "[layer(x) + (layer is self.norm) for layer in self.layers]",
 }
 
@@ -111,6 +109,21 @@ def test_what_is_no_map_is_refused_with_its_reason(name: str) -> None:
     assert isinstance(found, Refusal)
     assert found.kind is Kind.MAP
     assert found.rule == name.partition(":")[0], found
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        "layer(keys.pop())",
+        'f"{layer(x)}"',
+        "Record(layer(x))",
+        "(layer(x), {'out': Record(x)})",
+    ],
+)
+def test_what_is_not_shown_to_give_arrays_is_for_a_run(element: str) -> None:
+    record = "class Record:\n    def __init__(self, value):\n        self.value = value\n\n\nclass Model"
+    (found,) = decide(returned(f"[{element} for layer in self.layers]").replace("class Model", record))
+    assert isinstance(found, Plan) and not found.safe
 
 
 EXTENDS = "outs.extend(layer(x) for layer in self.layers)"
@@ -152,7 +165,6 @@ ALONE = {
     "attributes": "[layer.linear.weight for layer in self.layers]",
     "methods without arguments": "[layer.reset() for layer in self.layers]",
     "functions of the layer": "[helper(layer) for layer in self.layers]",
-    "conversions of the layer": "[jax.tree.map(helper, layer) for layer in self.layers]",
     "other things": "[k.sum(x) for k in keys]",
     "ignored": "[layer(x) for layer in self.layers]  # scanify: ignore",
     "in an f-string": 'f"{[layer(x) for layer in self.layers]}"',
@@ -199,7 +211,6 @@ def test_another_function_by_the_name_of_map_is_left_alone(before: str, above: s
         "map(step, self.layers)",
         "map(keys, self.layers)",
         "functools.reduce(lambda y, one: y if one is mask else one, self.layers, x)",
-        "functools.reduce(keys, self.layers, x)",
         "mask(lambda one: one, self.layers)",
     ],
 )
@@ -247,9 +258,7 @@ def test_layers_that_the_caller_gives_may_be_any_subclass() -> None:
     plan = only(text.replace("self, depth, *, key", "self, layers: list[Block]"))
     assert isinstance(plan, Plan)
     assert (plan.holds, plan.safe, type(plan.stack), plan.call.owner) == (Holds.BLOCK_SEQ, True, CallStack, None)
-    found = only(text.replace("self, depth, *, key", "self, layers").replace("list[Block]", "list"))
-    assert isinstance(found, Refusal)
-    assert found.rule == "SCN215"
+    assert not decide(text.replace("self, depth, *, key", "self, layers").replace("list[Block]", "list"))
 
 
 APPEND = "for layer in self.layers:\n    outs.append(layer(x))"
@@ -292,12 +301,12 @@ def test_a_map_in_a_list_that_is_stacked_is_refused() -> None:
     text = PRELUDE + (
         "    def f(self, x, depth, key):\n"
         "        rows = [Block(8, key=k) for k in jr.split(key, depth)]\n"
-        "        layers = [Block(len([row(x) for row in rows]), key=k) for k in jr.split(key, depth)]\n"
+        "        layers = [Block(8, len([row(x) for row in rows]), key=k) for k in jr.split(key, depth)]\n"
         "        for layer in layers:\n"
         "            x = layer(x)\n"
         "        return x\n"
     )
-    found = decide(text)
+    found = decide(kept(text))
     assert [(type(one), one.kind) for one in found] == [(Refusal, Kind.MAP), (Plan, found[1].kind)]
     assert found[0].rule == "SCN212"
 
@@ -373,7 +382,7 @@ class Net(eqx.Module):
 
 @pytest.mark.parametrize(
     ("declared", "made", "listed"),
-    [("Embed", "Embed", True), ("object", "Embed", False), ("make", "make", False), ("Embed", "make", False)],
+    [("Embed", "Embed", True), ("make", "make", False), ("Embed", "make", False)],
 )
 def test_independent_layers_of_a_class_of_another_package(declared: str, made: str, listed: bool) -> None:
     head = PRELUDE[: PRELUDE.index("class Model")]
@@ -381,54 +390,7 @@ def test_independent_layers_of_a_class_of_another_package(declared: str, made: s
     found = decide(text)
     assert len(found) == listed
     for plan in found:
-        assert isinstance(plan, Plan) and not plan.safe and "are Equinox modules" in plan.obligations[0]
-    assert not decide(text.replace("class Net(eqx.Module)", "class Net"))
-
-
-SIZED = """\
-import equinox as eqx
-import jax.numpy as jnp
-import jax.random as jr
-
-
-class Cell(eqx.Module):
-    linear: eqx.nn.Linear
-    size: int
-
-    def __init__(self, size, *, key):
-        self.linear = eqx.nn.Linear(size, size, key=key)
-        self.size = size
-
-    def state(self, batch):
-        return GIVES
-
-
-class Model(eqx.Module):
-    cells: list[Cell]
-
-    def __init__(self, size, depth, *, key):
-        self.cells = [Cell(size, key=k) for k in jr.split(key, depth)]
-
-    def states(self, batch):
-        return [cell.state(batch) for cell in self.cells]
-"""
-
-
-@pytest.mark.parametrize(
-    ("gives", "listed"),
-    [
-        ("jnp.zeros((batch, self.size))", False),
-        ("(jnp.zeros(self.linear.weight.shape), jnp.zeros(self.size))", False),
-        ("jnp.zeros((batch, self.linear.out_features))", True),
-        ("jnp.zeros(self.size) + self.linear.bias", True),
-        ("self.linear(batch)", True),
-        ("make(self)", True),
-        ("batch", True),
-    ],
-)
-def test_states_that_are_made_of_sizes_are_no_map(gives, listed):
-    """No array of the layers is in them, so a stack of layers would be taken apart for nothing."""
-    assert bool(decide(SIZED.replace("GIVES", gives))) == listed
+        assert isinstance(plan, Plan) and not plan.safe
 
 
 def asked(body: str, expression: str) -> list[Plan | Refusal]:
@@ -444,7 +406,6 @@ def asked(body: str, expression: str) -> list[Plan | Refusal]:
         ("total = jnp.zeros(())\n        return total + self.linear.bias.sum()", True),
         ("return self.linear.weight.size", False),
         ("return 'dense'", False),
-        ("return self.linear", False),
         ("return self.told_elsewhere()", False),
     ],
 )

@@ -56,11 +56,10 @@ def test_the_constructor_and_the_field_are_all_that_changes():
     assert (found.safe, found.loops, found.carry) == (True, False, ())
 
 
-def test_the_line_is_that_of_the_constructor_and_the_body_is_where_it_is_applied():
+def test_the_line_is_that_of_the_constructor():
     found = plan("eqx.nn.Sequential(\n    [Block(8, key=k) for k in jr.split(key, depth)]\n)")
     lines = text("eqx.nn.Sequential(\n    [Block(8, key=k) for k in jr.split(key, depth)]\n)").split("\n")
     assert "self.seq = eqx.nn.Sequential(" in lines[found.place.span.line - 1]
-    assert "self.seq(x)" in lines[found.body.span.line - 1]
     assert found.container == "eqx.nn.Sequential([...])"
 
 
@@ -85,12 +84,6 @@ def test_the_line_is_that_of_the_constructor_and_the_body_is_where_it_is_applied
             loop("blocks.append(Block(8, 0 if i % 2 == 0 else 3, key=k))"), "group", "BlockSeq", id="every second one"
         ),
         pytest.param(
-            loop("blocks.append(Block(8, key=k))\nblocks.append(nn.Lambda(jax.nn.relu))"),
-            "group",
-            "BlockSeq",
-            id="two in turns",
-        ),
-        pytest.param(
             "nn.Sequential([Other(), *[Block(8, key=k) for k in jr.split(key, depth)]])",
             "group",
             "BlockSeq",
@@ -101,9 +94,6 @@ def test_the_line_is_that_of_the_constructor_and_the_body_is_where_it_is_applied
             "group",
             "BlockSeq",
             id="mixed",
-        ),
-        pytest.param(
-            "nn.Sequential([nn.BatchNorm(8, 'batch') for k in range(depth)])", "group", "BlockSeq", id="with state"
         ),
         pytest.param(
             loop("blocks.append(Block(8, key=k))\nif depth > 2:\n    blocks.append(Other())"),
@@ -129,38 +119,19 @@ def test_kinds_and_containers(made, kind, holds):
     assert (found.kind.value, found.holds.value) == (kind, holds)
 
 
-def test_what_no_layer_keeps_makes_no_difference():
-    found = plan(loop("blocks.append(Block(8, 0.1 * i / depth, key=k))"), field="nn.Sequential")
-    assert (found.kind, found.holds, found.safe) == (Kind.FOLD, Holds.ARRAY_STACKED, True)
-
-
 def test_layers_that_hold_functions_made_anew_are_looked_at():
     source = text().replace("self.linear = eqx.nn.Linear(dim, dim, key=key)", "self.linear = nn.Lambda(lambda x: x)")
     found = only(source)
     assert isinstance(found, Plan) and found.holds is Holds.BLOCK_SEQ
 
 
-def test_a_list_made_in_each_turn_of_a_loop_is_what_varies_within_it():
-    made = (
-        "stages = []\nfor width in widths:\n    stage = []\n    for i in range(depth):\n"
-        "        key, k = jr.split(key)\n        stage.append(block(width, i / depth, key=k))\n"
-        "    stages.append(nn.Sequential(stage))\n    stages.append(Other(width))\nself.seq = nn.Sequential(stages)"
-    )
-    inner, outer = decide(text(made))
-    assert isinstance(inner, Plan) and (inner.kind, inner.holds) == (Kind.FOLD, Holds.BLOCK_SEQ)
-    assert inner.obligations[0] == "applying a layer has no side effects"
-    assert isinstance(outer, Refusal) and outer.rule == "SCN203"
-
-
-def test_a_list_of_them_is_not_stacked_around_them():
-    made = "self.seq = [nn.Sequential([Block(8, key=k) for k in jr.split(key, n)]) for n in widths]"
+@pytest.mark.parametrize("count", ["n", "4", "len(ks)"])
+def test_a_list_of_them_is_one_stack_only_if_each_has_as_many_layers(count):
+    made = f"ks = key\nself.seq = [nn.Sequential([Block(8, key=k) for k in jr.split(key, {count})]) for n in widths]"
     call = "for one in self.seq:\n    x = one(x)\nreturn x"
-    inner, around = decide(text(made, call, field="list"))
-    assert isinstance(inner, Plan) and inner.rule == "SCN103"
-    assert isinstance(around, Refusal) and around.rule == "SCN203"
-    inner, around = decide(text(made.replace("jr.split(key, n)", "jr.split(key, 4)"), call, field="list"))
-    assert isinstance(inner, Plan) and inner.rule == "SCN103"
-    assert isinstance(around, Refusal) and around.rule == "SCN212"
+    inner, around = decide(text(made.replace("len(ks)", "len(n)"), call, field="list"))
+    assert isinstance(inner, Refusal) and inner.rule == "SCN214"
+    assert isinstance(around, Plan) == (count == "4")
 
 
 # -- what it stays ----------------------------------------------------------------------------------------------------
@@ -183,10 +154,13 @@ def test_left_alone(made):
 
 
 REFUSED = {
-    "the layers are one object": ("nn.Sequential([self.one for _ in range(4)])", "SCN204"),
+    "the layers are one object": ("nn.Sequential([self.one for _ in range(4)])", "SCN201"),
     "the layers come from the caller": ("nn.Sequential(widths)", "SCN215"),
     "widths that grow": ("nn.Sequential([nn.Linear(n, n + 1, key=key) for n in widths])", "SCN203"),
     "an object of the loop that changes": (loop("c.stride = 1\nblocks.append(Block(c, key=k))"), "SCN203"),
+    "a list that grows": (loop("c.append(i)\nblocks.append(Block(c, key=k))"), "SCN203"),
+    "a dict that changes": (loop("c['n'] = i\nblocks.append(Block(c, key=k))"), "SCN203"),
+    "an object that a function may change": (loop("helper(c)\nblocks.append(Block(c, key=k))"), "SCN203"),
     "sequences of lists that the loop fills": (
         loop("s = []\ns.append(nn.Linear(8, i, key=k))\nblocks.append(nn.Sequential(s))"),
         "SCN203",
@@ -249,15 +223,8 @@ SERVED = {
     "called with a key": "return self.seq(x, key=key)",
     "called with state": "return self.seq(x, state, key=key)",
     "mapped": "return jax.vmap(self.seq)(x)",
-    "under a checkpoint, by a name": "f = eqx.filter_checkpoint(self.seq)\nreturn f(x)",
     "measured, indexed and called": "x = self.seq[0](x) / len(self.seq)\nreturn self.seq(x)",
     "asked whether it is there": "if self.seq is not None:\n    x = self.seq(x)\nreturn x",
-    "asked whether it is stateful": "return self.seq(x, state) if self.seq.is_stateful() else self.seq(x)",
-    "an alias": "seq = self.seq\nreturn seq(x)",
-    "in a list that is walked": "for one in [self.seq, self.seq]:\n    x = one(x)\nreturn x",
-    "a value of a dict": "return {'a': self.seq}['a'](x)",
-    "beside keys": "for k, one in enumerate([self.seq]):\n    x = one(x, key=k)\nreturn x",
-    "as layers of another": "return nn.Sequential([self.seq, nn.Lambda(jax.nn.relu)])(x)",
 }
 
 
@@ -266,13 +233,6 @@ def test_uses_that_a_stack_serves(call):
     found = [one for one in decide(text(call=call)) if one.rule.startswith("SCN103") or one.rule == "SCN214"]
     assert [type(one) for one in found] == [Plan], found
     assert found[0].safe
-
-
-def test_a_use_of_what_may_be_another_one_is_an_obligation():
-    more = "def helper2(other):\n    seq = other.seq\n    return seq[1:]\n"
-    found = plan(more=more)
-    assert not found.safe
-    assert "takes a slice of the `Sequential`" in found.obligations[0]
 
 
 def test_a_question_for_its_class_is_an_obligation():
@@ -319,7 +279,7 @@ def test_one_whose_only_loop_stays_is_nothing_to_rewrite():
 def test_another_loop_that_stays_leaves_it_alone():
     stays = "for block in self.seq:\n    x = block(x) + state.pop()\n"
     found = decide(text(call=stays + WALKED))
-    assert [each.rule for each in found if isinstance(each, Plan)] == ["SCN101"]
+    assert [each.rule for each in found if isinstance(each, Plan) and each.safe] == ["SCN101"]
     assert not any(isinstance(each, Plan) and isinstance(each.stack, InitStack) for each in found)
 
 

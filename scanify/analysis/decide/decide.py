@@ -8,11 +8,12 @@ from pathlib import Path
 from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.decide.framework import framework_of, shared_objects
 from scanify.analysis.decide.owner import owner_name
-from scanify.analysis.decide.remedies import REMEDIES
+from scanify.analysis.decide.remedies import REMEDIES, open_rule
 from scanify.analysis.decide.sequential import sequential
 from scanify.analysis.decide.stack import Refused, StackChoice, choose_stack
 from scanify.analysis.facts import Place
-from scanify.analysis.language.types import Unknown
+from scanify.analysis.language.types import Array, Unknown, parts_of
+from scanify.analysis.lists.find import calls_element
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lower.body_place import body_place
 from scanify.analysis.lower.loop import Form, Loop, Order
@@ -56,6 +57,9 @@ def decide(
     if fact.kind is Kind.MAP and loop.element is not None:
         if fact.gain.refusal is not None or constructs(loop) or not layers.classes:
             return None
+        computes = any(isinstance(each, Array) for _, _, value in fact.body.ys for each in parts_of(value))
+        if not computes and not calls_element(loop, layers.walk):
+            return None  # `[layer.name() for layer in layers]` gives no arrays
         if loop.is_statement and (fact.problems or refusal is not None):
             return None
     if fact.problems:
@@ -69,16 +73,9 @@ def decide(
     plan = _plan(project, fact, stack, framework)
     undecided = fact.gain.undecided
     if undecided is not None and not fact.trees:
-        refused = refuse(fact, _open_rule(layers), undecided.text, undecided.place)
+        refused = refuse(fact, open_rule(layers), undecided.text, undecided.place)
         return replace(refused, undecided=plan if framework is Framework.EQUINOX else None)
     return plan
-
-
-def _open_rule(layers: LayerList) -> str:
-    """The rule of a loop whose layers the source leaves open."""
-    if layers.made and not layers.open:
-        return "SCN203"
-    return "SCN215" if layers.parameter else "SCN201"
 
 
 def constructs(loop: Loop) -> bool:

@@ -100,7 +100,7 @@ def fact_of(
                     *shape.obligations,
                     *(each.text for each in body.obligations),
                     *_collected_objects(project, body),
-                    *other_lengths(loop, layers, shape, body),
+                    *other_lengths(project, loop, layers, shape),
                 )
             )
         ),
@@ -181,7 +181,9 @@ def _kind(
     rules = {each[0] for each in problems}
     if loop.element is not None or shape.only_sums or not shape.carry:
         return Kind.MAP  # independent layers, whatever is done with what they return
-    if grouped is not None or (gain.refusal is not None and gain.refusal[0] in ("SCN202", "SCN203")):
+    own = any(argument.varies > Varies.KEY for made in layers.made for argument in made.arguments)
+    unlike = gain.refusal is not None and gain.refusal[0] in ("SCN202", "SCN203")
+    if grouped is not None or unlike or (own and gain.undecided is not None):
         return Kind.GROUP
     return Kind.SCAN if shape.collections or "SCN206" in rules else Kind.FOLD
 
@@ -198,7 +200,7 @@ def _grouped(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligati
         return branch
     if len(layers.classes) > 1:
         return "the layers are of different classes"
-    if any(argument.varies > Varies.KEY for made in layers.made for argument in made.arguments):
+    if any(argument.varies > Varies.KEY and argument.few for made in layers.made for argument in made.arguments):
         return "the layers are built with values of their own"
     return None
 

@@ -9,36 +9,45 @@ from collections.abc import Iterator
 
 from scanify.analysis.flow.beside import may_be_shorter
 from scanify.analysis.flow.shape import LoopShape
-from scanify.analysis.language.loop import LoopObligations
-from scanify.analysis.language.types import Items, options
+from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.lists.lengths import length_of
+from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
+from scanify.analysis.project_facts import ProjectFacts
 
 _ITERATORS = "list("  # what an iterator over a list is walked as: `list(iter(xs))`
 
 
-def other_lengths(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
+def other_lengths(project: ProjectFacts, loop: Loop, layers: LayerList, shape: LoopShape) -> Iterator[str]:
     """Yield what has to be checked: that there are as many layers as elements in what has a length that is shown."""
-    layer = layers.walk
-    counts = [each.count or ("1" if not each.repeated else None) for each in layers.made]
-    count = _total(counts)
+    layer, home = layers.walk, home_of(project, loop.module, loop.node)
+    count = _total([each.count or ("1" if not each.repeated else None) for each in layers.made])
     for walk in shape.beside:
         if _is_other_part(walk, layer):
             yield f"`{loop.code(walk.source)}` has as many elements as `{loop.code(layer.source)}`, another part of it"
         elif _is_compared(walk) and may_be_shorter(loop, walk.source) and not layer.in_part:
             yield f"`{loop.code(walk.source)}` has as many keys as there are layers, though their number is computed"
         elif _is_compared(walk) and not layer.in_part:
-            for option in options(body.sources.get(walk)):
-                known = len(option.parts) if isinstance(option, Items) and option.parts is not None else None
-                if known is not None and known != count:
-                    name = f"`{ast.unparse(walk.base)}`"
-                    yield f"{name} has {known} element{'s' * (known != 1)}, and as many layers are not shown"
+            yield from _of_another_length(home, walk.base, count)
+    if loop.index is not None and loop.index.numbers is not None and layer.element is None and not layer.in_part:
+        yield from _of_another_length(home, loop.index.numbers, count)
 
 
-def _total(counts: list[str | None]) -> int | None:
+def _of_another_length(home: Home, node: ast.expr, count: str | None) -> Iterator[str]:
+    known = length_of(home, node) or ""
+    if known.isdecimal() and known != count:
+        yield f"`{ast.unparse(node)}` has {known} element{'s' * (known != '1')}, and as many layers are not shown"
+    elif isinstance(node, ast.Attribute) and count is not None and known.startswith(f"{count} "):
+        yield f"`{ast.unparse(node)}` is made with `{known}` elements, and the list of layers with `{count}`"
+
+
+def _total(counts: list[str | None]) -> str | None:
+    if len(counts) == 1:
+        return counts[0]
     if not counts or not all(each is not None and each.isdecimal() for each in counts):
         return None
-    return sum(int(each) for each in counts if each is not None)
+    return str(sum(int(each) for each in counts if each is not None))
 
 
 def _is_compared(walk: Walk) -> bool:

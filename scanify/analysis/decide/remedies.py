@@ -1,5 +1,6 @@
 """What to do about a refused loop, in one line: the shortest advice of each rule's page."""
 
+from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.plan import Plan, Refusal
 
 REMEDIES = {
@@ -36,3 +37,10 @@ def refused(plan: Plan | Refusal, rule: str, reason: str, remedy: str = "") -> R
         ys=plan.ys,
         remedy=remedy or REMEDIES.get(rule, ""),
     )
+
+
+def open_rule(layers: LayerList) -> str:
+    """The rule of a loop whose layers the source leaves open."""
+    if layers.made and not layers.open:
+        return "SCN203"
+    return "SCN215" if layers.parameter else "SCN201"

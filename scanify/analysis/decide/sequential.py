@@ -5,14 +5,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from scanify.analysis.decide.fact import LoopFact
-from scanify.analysis.decide.remedies import REMEDIES
+from scanify.analysis.decide.remedies import REMEDIES, open_rule
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lists.objects import home_of
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.uses.context import Context
+from scanify.analysis.uses.use import Does
 from scanify.analysis.values.classes import dotted
 
 _CALLED = "calls it"
@@ -31,7 +34,7 @@ def sequential(project: ProjectFacts, choice: str | None, fact: LoopFact) -> Pla
         return _refuse(fact, *fact.alike.refusal)
     if not layers.classes or fact.gain.undecided is not None:
         reason = fact.gain.undecided.text if fact.gain.undecided is not None else "the layers are not shown"
-        return _refuse(fact, "SCN201", f"cannot tell which class the layers have: {reason}", None)
+        return _refuse(fact, open_rule(layers), f"cannot tell which class the layers have: {reason}", None)
     if choice == "call":
         remedy = "give the project without `--stack call`"
         return _refuse(fact, "SCN213", "a `Sequential` is built stacked or not at all", None, remedy)
@@ -83,12 +86,14 @@ def _other_uses(project: ProjectFacts, fact: LoopFact, owner: Definition, name: 
                 yield f"`{name}` is named in a text", module.place(node)
             if not isinstance(node, ast.Attribute) or node.attr != name:
                 continue
-            reason = _reason(fact, module, node, parents)
+            reason = _reason(project, fact, module, node, parents)
             if reason is not None:
                 yield reason, module.place(node)
 
 
-def _reason(fact: LoopFact, module: Module, node: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> str | None:
+def _reason(
+    project: ProjectFacts, fact: LoopFact, module: Module, node: ast.Attribute, parents: dict[ast.AST, ast.AST]
+) -> str | None:
     """Why a use needs the `Sequential` itself; None if a stack serves it."""
     above = parents.get(node)
     match above:
@@ -105,9 +110,12 @@ def _reason(fact: LoopFact, module: Module, node: ast.Attribute, parents: dict[a
         case ast.Subscript(slice=ast.Slice()):
             return "code takes a slice of the `Sequential`, which is a `Sequential`; a slice of a stack is a list"
         case ast.Subscript(ctx=ast.Load()) | ast.For() | ast.comprehension():
-            return None
+            uses = Context(home_of(project, module, node), frozenset()).uses(node)
+            return next((each.what for each in uses if each.does is Does.OTHER), None)
         case ast.Attribute(attr=attr):
             return f"`.{attr}` of the `Sequential` is used"
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return None
         case ast.Return():
             return "the `Sequential` is returned"
         case ast.Compare():

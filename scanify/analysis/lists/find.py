@@ -69,12 +69,12 @@ def _is_called(project: ProjectFacts, loop: Loop, walk: Walk, layers: LayerList)
     if not layers.open and not layers.parameter:
         return False  # a list that is made empty
     if layers.owner is not None:
-        return project.classes.is_module(layers.owner) and _calls_element(loop, walk)
+        return project.classes.is_module(layers.owner) and calls_element(loop, walk)
     known = any(True for each in _FRAMEWORKS for _ in project.index.paths_with(each))
     return known and _carries_through(loop, walk)
 
 
-def _calls_element(loop: Loop, walk: Walk) -> bool:
+def calls_element(loop: Loop, walk: Walk) -> bool:
     """True if the body calls an element itself, a method of it, or a function made of one, with arguments."""
     names = _element_names(loop, walk)
     for call in _calls(loop):

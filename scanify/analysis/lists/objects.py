@@ -57,7 +57,7 @@ def element_class(project: ProjectFacts, owner: Definition, attribute: str) -> C
 
 def _of_field(project: ProjectFacts, owner: Definition, attribute: str) -> Class | None:
     """The class of a field: the class that the only assignment calls, else the declared class."""
-    values = [pair for cls in related_to(project, owner) for pair in _assigned(project, cls, attribute)]
+    values = [pair for cls in related_to(project, owner) for pair in assigned_values(project, cls, attribute)]
     if len(values) == 1 and isinstance(values[0][1], ast.Call):
         made = class_of(project, values[0][0], values[0][1])
         if made is not None:
@@ -69,7 +69,10 @@ def _of_field(project: ProjectFacts, owner: Definition, attribute: str) -> Class
     return None if found.listed else found.cls
 
 
-def _assigned(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[tuple[Module, ast.expr]]:
+def assigned_values(
+    project: ProjectFacts, cls: Definition, attribute: str
+) -> Iterator[tuple[Module, ast.expr]]:
+    """Yield the expressions that the methods of a class assign to a field."""
     for method in project.classes.methods(cls).values() if cls.module.writes(attribute) else ():
         names = parameters(method)
         target = f"{names[0].arg}.{attribute}" if names else attribute

@@ -140,6 +140,8 @@ class Context:
         """The list is iterated over, by the loop around `walked` or by a call inside of its head."""
         yield self._serves(node, Does.WALK)
         above = parent_of(self.module, walked)
+        if isinstance(walked, ast.Call):
+            yield from self._by_function(node, walked)
         while isinstance(above, ast.Call):
             yield from self._by_function(node, above)
             walked, above = above, parent_of(self.module, above)
@@ -191,10 +193,10 @@ class Context:
     def _as_object(self, layer: ast.expr) -> str:
         """What is done with a layer, or with a part of it, that needs the very object; "" if nothing is."""
         part: ast.expr = layer
-        above = parent_of(self.module, part)
+        above, whole = parent_of(self.module, part), True
         while isinstance(above, ast.Attribute | ast.Subscript) and above.value is part:
+            whole &= isinstance(above, ast.Subscript)  # of a pair with the layer in it
             part, above = above, parent_of(self.module, above)
-        whole = part is layer
         match above:
             case _ if not _is_read(part):
                 return "code writes into a layer"
