@@ -21,6 +21,7 @@ from scanify.analysis.lists.layer_list import (
 from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lists.statements import Put, statements_about
 from scanify.analysis.lists.varies import Variation
+from scanify.analysis.lists.written import writes_into
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Function, parameters
 from scanify.analysis.lower.text import dotted
@@ -163,6 +164,8 @@ def _unlike(project: ProjectFacts, layers: LayerList, understood: Understood) ->
         yield "the list may be built empty"
     yield from _built_apart(project, layers.made)
     for cls in layers.classes:
+        for name, place in writes_into(project, composition(project, cls)):
+            yield f"each layer may be another one, as `{name}` of layers is stored into ({place.named})"
         yield from _of_class(project, cls, understood)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
+from scanify.analysis.lists.alike import composition
 from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lists.objects import class_of, home_of
+from scanify.analysis.lists.written import writes_into
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Function, ancestors, parameters, parent_of
 from scanify.analysis.lower.text import called, dotted, root
@@ -30,11 +32,18 @@ def uses_of(project: ProjectFacts, layers: LayerList) -> Uses:
         return Uses()
     reader = _Field(project, layers) if layers.attribute is not None else _Local(project, layers)
     known: list[Use] = []
-    for use in reader.uses():
+    for use in (*_written(project, layers), *reader.uses()):
         if use.does is Does.OTHER:
             return Uses(tuple(known), use)
         known.append(use)
     return Uses(tuple(known))
+
+
+def _written(project: ProjectFacts, layers: LayerList) -> Iterator[Use]:
+    """The stores into fields of layers, which would not reach the rows of a stack."""
+    for cls in layers.classes:
+        for name, place in writes_into(project, composition(project, cls)):
+            yield Use(place, Does.OTHER, f"code stores into `{name}` of layers")
 
 
 class _Reader:

@@ -23,6 +23,7 @@ from scanify.analysis.language.types import (
     is_data,
     is_static,
     join,
+    options,
     without_none,
 )
 
@@ -127,6 +128,9 @@ class Builtins(Base):
     def _asked(self, env: Env, node: ast.expr, args: Types) -> Type:
         if len(args) != 2:
             return Static()
+        for each in options(args[0]):
+            if isinstance(each, Object) and self.classes.method(each.cls, "__class__") is not None:
+                return self.note(env.module, node, f"`{each.cls.name}` says itself of which class it is")
         kinds = args[1].parts if isinstance(args[1], Items) and args[1].parts is not None else (args[1],)
         for each in kinds:
             if not isinstance(each, ClassOf | LibraryFunction | Nothing | Static):
