@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.home import Home, class_meant
 from scanify.analysis.lists.layer_list import (
-    CALLED,
     Class,
     LayerList,
     Made,
@@ -19,11 +17,11 @@ from scanify.analysis.lists.layer_list import (
     not_shown,
 )
 from scanify.analysis.lists.objects import home_of
-from scanify.analysis.lists.statements import Put, statements_about
+from scanify.analysis.lists.shared import shared_objects
 from scanify.analysis.lists.varies import Variation
 from scanify.analysis.lists.written import writes_into
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import Function, parameters
+from scanify.analysis.lower.scope import Function
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import Holds
@@ -34,9 +32,6 @@ Understood = Callable[[ProjectFacts, Definition], Sequence[Obligation]]
 
 _STATEFUL = frozenset(f"equinox.nn.{name}" for name in ("BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"))
 _NUMBERS = ("float", "int", "bool", "str", "round")
-_NO_ARRAYS = frozenset(f"jax.numpy.{name}" for name in ("dtype", "shape", "ndim", "size", "finfo", "issubdtype"))
-_ARRAY_TYPES = frozenset({"Array", "ndarray", "ArrayLike"})
-_SAME_ARRAY = frozenset({"jax.numpy.asarray", "numpy.asarray", "jax.device_put", "jax.lax.stop_gradient", "copy.copy"})
 
 
 @dataclass(frozen=True)
@@ -55,89 +50,13 @@ class Alike:
 
 def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood) -> Alike:
     """Return whether the layers are shown to be alike, may differ, or are one object several times."""
-    refusal = layers.refusal or next(_shared(project, layers), None)
+    refusal = layers.refusal or next(shared_objects(project, layers), None)
     if refusal is not None:
         return Alike(refusal=refusal)
     unlike = next(_unlike(project, layers, understood), None)
     if unlike is None:
         return Alike(Holds.ARRAY_STACKED)
     return Alike(unlike=unlike, obligations=tuple(_compared_by_own_rule(project, layers)))
-
-
-# -- one object in several layers --------------------------------------------------------------------------------------
-
-
-def _shared(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]:
-    """One object that several layers are, or that several layers hold."""
-    for made in layers.made:
-        code = made.module.code(made.node)
-        if made.shared and isinstance(made.node, ast.Subscript):
-            yield "SCN204", f"several layers may be one object, `{code}`", made.place
-        elif made.shared and not made.loops and made.repeated:
-            yield "SCN204", "the list repeats one layer object with `*`", made.place
-        elif made.shared and made.repeated:
-            yield "SCN204", f"every layer is the same object, `{code}`", made.place
-        elif made.shared:
-            yield "SCN204", "one layer object stands in the list more than once", made.place
-    nodes = [made.node for made in layers.made]
-    for at, made in enumerate(layers.made):
-        if made.node in nodes[:at]:
-            yield "SCN204", f"`{made.module.code(made.node)}` stands in the list more than once", made.place
-        variation = Variation(home_of(project, made.module, made.node), made.loops)
-        for each in made.arguments if made.repeated and made.cls is not None else ():
-            what = _one_object(variation, each.value) if each.varies is Varies.SAME and each.name != CALLED else None
-            if what is not None:
-                code = made.module.code(each.value)
-                text = f"every layer is given the same {what}, `{code}`; pass it to the layer's call instead"
-                yield "SCN204", text, made.place
-
-
-def _one_object(variation: Variation, node: ast.expr) -> str | None:
-    """Return "module" or "array" if an expression is shown to give all layers one and the same object of that kind."""
-    home = variation.home
-    if home.library(node) in _SAME_ARRAY and isinstance(node, ast.Call) and node.args:
-        return _one_object(variation, node.args[0])
-    name = dotted(node)
-    if name is None or home.function is None or variation.is_key(node):
-        return None
-    values = [each.value for each in statements_about(home, home.function.body, name) if isinstance(each, Put)]
-    meaning = home.meaning(node) if not values else None
-    if isinstance(meaning, Definition) and isinstance(value := getattr(meaning.node, "value", None), ast.expr):
-        values, home = [value], Home(home.project, meaning.module, None)
-    if any(Variation(home, ()).makes_module(each) for each in values):
-        return "module"
-    made = (home.library(each) for each in values)
-    if any(each.startswith(("jax.numpy.", "jax.random.")) and each not in _NO_ARRAYS for each in made):
-        return "array"
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):  # `first.weight`, of a layer
-        return (
-            "array" if any(_holds_array(home, each, node.attr) for _, each in home.values_of(node.value.id)) else None
-        )
-    annotation = next((each.annotation for each in parameters(home.function) if each.arg == name), None)
-    if values or annotation is None:
-        return None
-    said = declared(home.project, home.module, annotation)
-    return "module" if said.cls is not None and not said.data else "array" if _is_array(annotation) else None
-
-
-def _holds_array(home: Home, value: ast.expr | None, name: str) -> bool:
-    """True if a call makes a module whose field of that name is an array."""
-    cls = home.meaning(value.func) if isinstance(value, ast.Call) else None
-    if isinstance(cls, External):
-        return home.project.classes.is_module(cls) and name in ("weight", "bias")
-    field = home.project.classes.fields(cls).get(name) if isinstance(cls, Definition) else None
-    return field is not None and _is_array(field.statement.annotation)
-
-
-def _is_array(annotation: ast.expr) -> bool:
-    names = set(_names(annotation))
-    return bool(names & _ARRAY_TYPES) and not names & {"int", "float", "bool"}
-
-
-def _names(annotation: ast.expr) -> Iterator[str]:
-    for each in nodes_in(annotation):
-        if isinstance(each, ast.Name | ast.Attribute | ast.Constant):
-            yield str(getattr(each, "id", None) or getattr(each, "attr", None) or getattr(each, "value", ""))
 
 
 # -- layers that may differ --------------------------------------------------------------------------------------------

@@ -104,3 +104,13 @@ def _elements(project: ProjectFacts, module: Module, parts: list[ast.expr], *, o
     several = any(each.listed for each in found)
     data = all(each.data for each in found)
     return Declared(found[0].cls if same else None, True, of_dict, data, several)
+
+
+def is_static(default: ast.expr | None) -> bool:
+    """True of `field(static=True)` and `static_field()`."""
+    if not isinstance(default, ast.Call):
+        return False
+    static = [each.value for each in default.keywords if each.arg == "static"]
+    if static:
+        return not (isinstance(static[0], ast.Constant) and static[0].value is False)
+    return (dotted(default.func) or "").endswith("static_field")

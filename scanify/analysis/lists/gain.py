@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lists.alike import constructors, different_arguments
+from scanify.analysis.lists.declared import is_static
 from scanify.analysis.lists.home import Home, class_meant
 from scanify.analysis.lists.layer_list import (
     FEW,
@@ -147,29 +148,34 @@ def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at
         return False
     found = next(constructors(project, cls), None)
     if found is None:
-        fields = list(project.classes.fields(cls))
-        return name in fields or (name is None and at < len(fields))
+        fields = project.classes.fields(cls)
+        name = name or (list(fields)[at] if at < len(fields) else "")
+        return name in fields and not is_static(fields[name].default)
     home, function = found
     names = [each.arg for each in parameters(function)][1:]
     name = name or (names[at] if at < len(names) else None)
     uses = (each for each in nodes_in(*function.body) if isinstance(each, ast.Name) and each.id == name)
-    return name in names and all(_keeps(home, each, depth) for each in uses)
+    return name in names and all(_keeps(home, cls, each, depth) for each in uses)
 
 
-def _keeps(home: Home, node: ast.AST, depth: int) -> bool:
-    """True if an expression goes into a field through arithmetic and constructors alone."""
+def _keeps(home: Home, cls: Definition, node: ast.AST, depth: int) -> bool:
+    """True if an expression goes into a field that is not static, through arithmetic and constructors alone."""
     above = parent_of(home.module, node)
     keyword = above.arg if isinstance(above, ast.keyword) else None
     if isinstance(above, ast.keyword):
         above = parent_of(home.module, above)
     if isinstance(above, ast.BinOp | ast.UnaryOp) or home.builtin(above) in _ARITHMETIC:
-        return above is not None and _keeps(home, above, depth)
+        return above is not None and _keeps(home, cls, above, depth)
     if isinstance(above, ast.Call):
         at = next((at for at, each in enumerate(above.args) if each is node), 0)
-        cls = class_meant(home, above.func)
-        return home.library(above) in _KEEPING or _is_only_kept(home.project, cls, keyword, at, depth + 1)
+        part = class_meant(home, above.func)
+        return home.library(above) in _KEEPING or _is_only_kept(home.project, part, keyword, at, depth + 1)
     targets = above.targets if isinstance(above, ast.Assign) else [getattr(above, "target", None)]
-    return isinstance(above, ast.Assign | ast.AnnAssign) and all(isinstance(each, ast.Attribute) for each in targets)
+    if not isinstance(above, ast.Assign | ast.AnnAssign):
+        return False
+    fields = home.project.classes.fields(cls)
+    named = [each.attr if isinstance(each, ast.Attribute) else None for each in targets]
+    return all(each is not None and not (each in fields and is_static(fields[each].default)) for each in named)
 
 
 # -- layers that are written out ---------------------------------------------------------------------------------------

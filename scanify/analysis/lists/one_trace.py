@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.alike import Understood, composition, constructors
+from scanify.analysis.lists.declared import is_static
 from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import Class, LayerList, Made, Varies
 from scanify.analysis.lists.objects import home_of
@@ -181,7 +182,7 @@ def _only_computes(project: ProjectFacts, cls: Class, understood: Understood) ->
         if isinstance(part, Definition):
             if project.classes.oddity(part) is not None or understood(project, part):
                 return False
-            static = {name for name, each in project.classes.fields(part).items() if _is_static(each.default)}
+            static = {name for name, each in project.classes.fields(part).items() if is_static(each.default)}
             for home, function in constructors(project, part) if static else ():
                 for each in nodes_in(*function.body):
                     stored = (
@@ -190,11 +191,6 @@ def _only_computes(project: ProjectFacts, cls: Class, understood: Understood) ->
                     if stored and not _holds_no_array(home, each.value):  # type: ignore[attr-defined]
                         return False
     return True
-
-
-def _is_static(default: ast.expr | None) -> bool:
-    keywords = default.keywords if isinstance(default, ast.Call) else []
-    return any(each.arg == "static" and not _same(each.value, ast.Constant(False)) for each in keywords)
 
 
 def _holds_no_array(home: Home, value: ast.expr) -> bool:

@@ -78,6 +78,7 @@ class _Reader:
     def __init__(self, home: Home, target: str, holder: str | None) -> None:
         self.home, self.target, self.holder = home, target, holder
         self.last = target.rpartition(".")[2]
+        self.kept: str | None = None  # the field that is assigned the list
 
     def block(self, body: Sequence[ast.stmt], loops: tuple[Repeat, ...], conditional: bool) -> Iterator[About]:
         for statement in body:
@@ -138,8 +139,10 @@ class _Reader:
                     yield Other(f"`{self.target}.{method}` changes the list", statement)
             case ast.Assign(targets=[ast.Name()], value=value) if dotted(value) == self.target:
                 yield Other(f"the list has another name, `{ast.unparse(statement.targets[0])}`", statement)
-            case ast.Assign(targets=[ast.Attribute()], value=value) if dotted(value) == self.target:
-                pass
+            case ast.Assign(targets=[ast.Attribute() as field], value=value) if dotted(value) == self.target:
+                if self.kept not in (None, ast.unparse(field)):
+                    yield Other(f"`{ast.unparse(field)}` is the same list", statement)
+                self.kept = ast.unparse(field)
             case _:
                 yield from self._uses([statement])
 

@@ -11,7 +11,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.home import COPIES, Home, Repeat, assigned, columns
 from scanify.analysis.lists.layer_list import Varies
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors
 from scanify.analysis.lower.text import root
 
 _KEYS = frozenset(f"jax.random.{name}" for name in ("split", "fold_in", "key", "PRNGKey", "clone", "wrap_key_data"))
@@ -130,6 +130,8 @@ class Variation:
         """A name that the body of a loop assigns: before it is read, or else for the next layer."""
         worst = Varies.SAME
         for statement in bound:
+            around = (each for each in ancestors(self.home.module, statement) if isinstance(each, ast.If))
+            worst = max([worst, *(self.of(each.test, seen) for each in around)])
             value = assigned(statement, node.id)
             if value is None and isinstance(statement, ast.Assign):  # `key, inner = split(key)`
                 made_of = statement.value

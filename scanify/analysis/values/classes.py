@@ -135,6 +135,16 @@ class Classes(NamedCode):
             calls.search(cls.module.text)
         )
 
+    def is_taken_apart(self, cls: Definition) -> bool:
+        """True if functions of the project take objects of a class apart for jax, not jax by the class's fields.
+
+        A scan takes layers apart and makes them of other arrays: what these functions compute is computed again.
+        """
+        if not self.is_pytree(cls) or self.is_module(cls):
+            return False
+        own = any(name.startswith("tree_flatten") for owner in self.lineage(cls) for name in self.methods(owner))
+        return own or "register_pytree" in cls.module.text
+
     def is_opaque(self, cls: object) -> bool:
         """Whether a class of the project is shown to be no pytree: to jax its objects are leaves that are no arrays."""
         if not isinstance(cls, Definition) or not isinstance(cls.node, ast.ClassDef) or self.is_module(cls):
@@ -309,6 +319,8 @@ class Classes(NamedCode):
                 return f"`{owner.name}` has a metaclass"
             if "__new__" in self.methods(owner):
                 return f"`{owner.name}` has its own `__new__`"
+            if owner.node is not definition.node and "__init_subclass__" in self.methods(owner):
+                return f"a base class of `{definition.name}` may change it in `__init_subclass__`"
             for decorator in node.decorator_list:
                 name = dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
                 meaning = self.index.resolve(owner.module, name) if name is not None else None

@@ -87,6 +87,8 @@ class Methods(Base):
     def container_method(self, env: Env, node: ast.expr, of: Items, name: str, args: Types, keywords: Named) -> Type:
         holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
         element = of.element or Nothing()
+        if name in ("items", "values", "keys", "copy", "popitem"):
+            self.in_order(env.module, holder, of)  # type: ignore[attr-defined]
         if name in ("items",) and of.kind == "dict":
             return Items("iterator", None, Items("tuple", (Static(), element), None, self.tick()), self.tick())
         if name == "values":

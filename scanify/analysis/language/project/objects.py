@@ -180,9 +180,8 @@ class Objects(Base):
         odd = self.classes.oddity(cls)
         if odd is None and not self.classes.known_bases(cls):
             odd = f"`{cls.name}` has a base class that is not shown"
-        above = self.classes.lineage(cls)[1:]
-        if odd is None and any("__init_subclass__" in self.classes.methods(each) for each in above):
-            odd = f"a base class of `{cls.name}` may change it in `__init_subclass__`"
+        if odd is None and self.classes.is_taken_apart(cls):
+            odd = f"the functions that take objects of `{cls.name}` apart may forget or compute something"
         if odd is None and _INTERCEPTING & self.classes.special_methods(cls):
             odd = f"`{cls.name}` intercepts attributes"
         if odd is None and any(map(self.classes.is_patched, _INTERCEPTING)):

@@ -76,6 +76,8 @@ class Operators(Base):
             return Given(f"{given.name} @", given.line) if name == "matmul" else given
         if any(isinstance(each, Items) for each in flat):
             kinds = [each for each in flat if isinstance(each, Items)]
+            for each in kinds:
+                self.in_order(env.module, node, each)  # type: ignore[attr-defined]
             return Items(kinds[0].kind, None, join(each.element for each in kinds), self.tick())
         return Static()
 

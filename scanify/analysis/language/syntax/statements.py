@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from scanify.analysis.index.meaning import External
 from scanify.analysis.index.module import Module
-from scanify.analysis.language.base import Base
+from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Array,
@@ -195,6 +195,7 @@ class Statements(Base):
                 case Items(kind="iterator") if not self.is_fresh(option.fresh) and not self.muted:
                     found.append(self.note(module, node, "an iterator that was made before is used up"))
                 case Items():
+                    self.in_order(module, node, option)
                     found.append(self.current(self._keys(option)))
                 case Object() if self.is_enum(option.cls):
                     found.append(Static())
@@ -207,6 +208,15 @@ class Statements(Base):
                 case _:
                     found.append(self.note(module, node, why_of(node, option, "what it is iterated over is not shown")))
         return join(found)
+
+    def in_order(self, module: Module, node: ast.AST, value: Items) -> None:
+        """Note that the order of a dict's keys is used, unless it was made in this iteration or they are sorted.
+
+        A scan hands on the dicts of layers and carries with their keys sorted, as `jax.jit` does.
+        """
+        is_sorted = value.keys is not None and list(value.keys) == sorted(value.keys)
+        if value.kind == "dict" and not self.is_fresh(value.fresh) and not is_sorted:
+            self.condition(module, node, f"`{code_of(module, node)}` may be used with the keys sorted")
 
     def _keys(self, value: Items) -> Type:
         if value.kind == "dict":
