@@ -194,7 +194,9 @@ class Calls(Base):
         return value
 
     def decorated(self, function: Function, env: Env) -> Type:
-        """A function as its decorators leave it, which run where it is defined."""
+        """A function as its decorators leave it, which run where it is defined: in the iteration, if it is local."""
+        if function.around is not None:
+            return self._decorated(function, env)
         with self.silent():
             return self._decorated(function, env)
 
