@@ -100,8 +100,8 @@ class Context:
             yield self._serves(node, Does.TEST)
         elif name in _ITERATES or self.home.library(call) in _ITERATING:
             yield from self._walk(node, call)
-        elif name == "isinstance":
-            yield self._needs(node, "code tests the type of the list", "SCN318")
+        elif name in ("isinstance", "type"):
+            yield self._needs(node, "code asks for the type of the list", "SCN318")
         else:
             yield self._needs(node, f"the list itself is passed to `{called(call) or '...'}`")
 

@@ -15,6 +15,7 @@ from scanify.analysis.lower.text import called, dotted, root
 from scanify.analysis.plan import After, Called, Wrap
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.context import Context
+from scanify.analysis.uses.given_away import given_away
 from scanify.analysis.uses.use import Does, Use, Uses
 
 _COPIES_WITH = frozenset("replace evolve _replace __replace__ tree_at".split())
@@ -29,7 +30,7 @@ def uses_of(project: ProjectFacts, layers: LayerList) -> Uses:
         return Uses()
     reader = _Field(project, layers) if layers.attribute is not None else _Local(project, layers)
     known: list[Use] = []
-    for use in reader.uses():
+    for use in (*reader.uses(), *given_away(project, layers)):
         if use.does is Does.OTHER:
             return Uses(tuple(known), use)
         known.append(use)
@@ -273,6 +274,6 @@ class _Field(_Reader):
                 return
         calls = [each for each in ancestors(module, text) if isinstance(each, ast.Call)]
         names = {getattr(each.func, "attr", getattr(each.func, "id", "")) for each in calls}
-        readers = self.project.index.patches.loose_readers
-        if by_name(module.tree).loose_reads or names & {"attrgetter", *readers}:
+        patches = self.project.index.patches
+        if patches.loose_reads(module) or names & {"attrgetter", *patches.loose_readers}:
             yield self._other(module, text, f"code may read `{self.name}` by its name")
