@@ -21,7 +21,7 @@ _HOLDS = frozenset("add append appendleft extend insert put setdefault update".s
 
 
 def given_away(project: ProjectFacts, layers: LayerList) -> Iterator[Use]:
-    """Yield the calls that may keep a layer: weak references anywhere, and libraries called by code that makes layers."""
+    """Yield the calls that may keep a layer: weak references, and libraries called by code that makes layers."""
     for module in project.index.modules_with("weakref"):
         for call in (each for each in nodes_in(module.tree) if isinstance(each, ast.Call)):
             if home_of(project, module, call).library(call).startswith(_WEAK) and _may_hold(project, module, call):
