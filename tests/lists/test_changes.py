@@ -19,6 +19,7 @@ CHANGES = {
     "surgery on parts": "where = lambda m: [layer.linear for layer in m.layers]\n\n\ndef f(m):\n    eqx.tree_at(where, m, [])",
     "surgery by a name": "where = lambda m: m.layers\n\n\ndef swap(model):\n    return eqx.tree_at(where, model, [])",
     "picked by name": "import operator\n\nwhere = operator.attrgetter('layers')",
+    "got by name": "def grow(model):\n    getattr(model, 'layers').append(Other())",
     "forced": "def swap(model):\n    object.__setattr__(model, 'layers', [])",
 }
 
@@ -42,6 +43,7 @@ READS = {
     "mapped": "def f(model):\n    return jax.tree.map(lambda m: m.layers[0], model)",
     "one layer": "def f(model):\n    return model.layers[0]",
     "layer of the class": "def f(model):\n    return eqx.tree_at(lambda m: m.layers[0], model, Block(8, key=1))",
+    "got by name": "def f(model):\n    return getattr(model, 'layers')[0]",
     "local": "def f(layers):\n    layers.append(1)",
 }
 

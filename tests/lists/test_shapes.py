@@ -22,6 +22,7 @@ SHOWN = {
     "in a sequential": f"self.layers = eqx.nn.Sequential({MANY})",
     "function of the project": "self.layers = many(n, key)",
     "own method": "self.layers = self.many(n, key)",
+    "read in an inner function": f"layers = {MANY}\ndef first():\n    return layers[0]\nself.layers = layers",
     "printed": f"layers = {MANY}\nprint(len(layers), layers[0])\nself.layers = layers",
 }
 
@@ -168,6 +169,14 @@ OPEN = {
     "by name": (f"object.__setattr__(self, 'layers', {MANY})", "is stored by its name"),
     "inner function": (
         f"layers = {MANY}\ndef more():\n    layers.append(Other())\nmore()\nself.layers = layers",
+        "inner function",
+    ),
+    "deleted in an inner function": (
+        f"layers = {MANY}\ndef less():\n    del layers[0]\nself.layers = layers\nless()",
+        "inner function",
+    ),
+    "given out by an inner function": (
+        f"layers = {MANY}\ndef give():\n    return layers\nself.layers = layers\ngive().pop()",
         "inner function",
     ),
     "made anew from itself": (

@@ -17,7 +17,6 @@ from scanify.analysis.language.types import (
     Array,
     Function,
     Given,
-    Items,
     LibraryFunction,
     LibraryObject,
     Object,

@@ -9,9 +9,9 @@ from scanify.analysis.decide.remedies import REMEDIES, open_rule
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
+from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
-from scanify.analysis.lists.objects import home_of
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.context import Context

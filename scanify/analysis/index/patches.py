@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index.by_name import ANY_MODULE, ByName, by_name
+from scanify.analysis.index.meaning import External, Package
+from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import nodes_in
 
 if TYPE_CHECKING:
@@ -132,8 +134,17 @@ class Patches:
     def loose_readers(self) -> frozenset[str]:
         """The names of functions that read attributes whose name is no constant."""
         homes = {home.path: home for word in _READS_LOOSELY for home in self._index.modules_with(word)}
-        reads = ((home, node) for home in homes.values() for node in by_name(home.tree).loose_reads)
+        reads = ((home, node) for home in homes.values() for node in self.loose_reads(home))
         return frozenset(each.name for home, node in reads for each in _functions_around(home.tree, node))
+
+    def loose_reads(self, module: Module) -> list[ast.Call]:
+        """Return the reads of attributes in a file whose name is no constant, without those of imported modules."""
+        found = by_name(module.tree).loose_reads
+        return [each for each in found if not self._is_of_module(module, each.args[0] if each.args else None)]
+
+    def _is_of_module(self, module: Module, node: ast.expr | None) -> bool:
+        name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+        return bool(name) and isinstance(self._index.resolve(module, name), External | Package)
 
     def _passed(self, tree: ast.Module, node: ast.AST) -> Iterator[str]:
         """The strings that calls anywhere pass to the function around a node, and keywords for its `**names`."""

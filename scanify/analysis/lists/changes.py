@@ -36,10 +36,12 @@ def changes_of(facts: FieldFacts) -> Iterator[Obligation]:
                 yield not_shown(f"{text} may put other layers into `{facts.attribute}`", module.place(node))
         for name in by_name(module.tree).strings.get(facts.attribute, ()):
             call = parent_of(module, name)
-            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("attrgetter"):
-                yield not_shown(
-                    f"`{ast.unparse(call)}` may put other layers into `{facts.attribute}`", module.place(call)
-                )
+            if isinstance(call, ast.Call):
+                home = home_of(project, module, call)
+                got = _change(facts, home, call) if home.builtin(call) == "getattr" else None
+                text = f"`{ast.unparse(call)}`" if ast.unparse(call.func).endswith("attrgetter") else got
+                if text is not None:
+                    yield not_shown(f"{text} may put other layers into `{facts.attribute}`", module.place(call))
 
 
 def _may_be_of(facts: FieldFacts, home: Home, node: ast.expr) -> bool:

@@ -164,10 +164,13 @@ class _Reader:
             yield from self._inner(node) if isinstance(node, _OPENS) else self._below(node)
 
     def _inner(self, node: ast.AST) -> Iterator[Other]:
-        """An inner function or class that names the list, and does more than to read it."""
-        if self._mentions(node) and any(
-            isinstance(each, ast.Call | ast.Store | ast.AugAssign) for each in ast.walk(node)
-        ):
+        """An inner function or class that names the list, and does more than to read its elements."""
+        if not self._mentions(node):
+            return
+        body = node.body if isinstance(node, ast.FunctionDef) else []
+        given = (each.value for each in nodes_in(*body) if isinstance(each, ast.Return) and each.value is not None)
+        changes = any(map(self._is_named, given)) or any(True for _ in self.block(body, (), False))
+        if changes or not isinstance(node, ast.FunctionDef | ast.Lambda) or any(True for _ in self._below(node)):
             yield Other(f"an inner function may change `{self.target}`", node)
 
     def _below(self, node: ast.AST) -> Iterator[Other]:

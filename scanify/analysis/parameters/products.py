@@ -7,7 +7,7 @@ norms and losses are, is no product; neither is a step of training, which takes 
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.flow.names import target_names
@@ -16,7 +16,9 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values.classes import dotted
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.watchers.names import Body, callee, local_scope
+from scanify.analysis.watchers.stacks import assigned
 
 ELEMENT, CARRY, BESIDE, NAMES = 1, 2, 4, 8  # what is of the element, of the carry, walked beside; names of a dict
 _SCANNED = ELEMENT | CARRY | BESIDE
@@ -58,7 +60,7 @@ def use_of(index: Index, loop: Loop, walk: Walk, carry: Sequence[str]) -> Use:
         **dict.fromkeys(elements, ELEMENT),
     }
     seen = _Follow(index)
-    seen.statements(_At(loop.module, flags, _functions_around(loop), 0), loop.body)
+    seen.statements(_At(loop.module, flags, 0), loop.body)
     return Use(seen.product and not seen.step, seen.walked)
 
 
@@ -73,32 +75,12 @@ def _calls_element(loop: Loop, elements: set[str]) -> bool:
     return False
 
 
-def _functions_around(loop: Loop) -> dict[str, ast.AST]:
-    """What the functions around a loop define and assign: functions, lambdas, functions made of functions."""
-    found: dict[str, ast.AST] = {}
-    for scope in loop.scope.chain():
-        if scope.is_function and isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for name, node in _defined(scope.node.body):
-                found.setdefault(name, node)
-    return found
-
-
-def _defined(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.AST]]:
-    for each in (part for statement in body for part in ast.walk(statement)):
-        match each:
-            case ast.FunctionDef(name=name):
-                yield name, each
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda() | ast.Call() as value):
-                yield name, value
-
-
 @dataclass(frozen=True)
 class _At:
-    """Where it is followed: the file, what the names are made of, the functions around, and how deep in calls."""
+    """Where it is followed: the file, what the names are made of, and how deep in calls."""
 
     module: Module
     flags: Flags
-    local: Mapping[str, ast.AST]
     depth: int
 
 
@@ -182,9 +164,9 @@ class _Follow:
         if name in ("items", "keys", "values") and owner & _SCANNED:
             self.walked = self.walked or (at.module, call)
         values = [*given, *(flag for _, flag in named)]
-        function = self._function(at.module, call.func, at.local)
+        function = self._function(at.module, call.func)
         if function is not None and at.depth < _DEEPEST:
-            self._enter(*function, call, given, named, at.depth)
+            self._enter(function, call, given, named, at.depth)
         elif name in _CONTRACTIONS or "apply" in name.split("_"):
             self._multiplied(True, [*values, owner])
         if function is None and (name in _NO_VALUES or _RANDOM.search(dotted(call.func) or "")):
@@ -194,48 +176,36 @@ class _Follow:
             found |= value
         return found | (NAMES if name in _OF_NAMES and found & _SCANNED else 0)
 
-    def _function(
-        self, module: Module, node: ast.expr, local: Mapping[str, ast.AST], deep: int = 0
-    ) -> tuple[Module, ast.FunctionDef | ast.Lambda] | None:
-        """The function that a call runs: one of the project, or one made of such a one, as by `jax.checkpoint`."""
-        if deep > _DEEPEST:
-            return None
-        if isinstance(node, ast.Lambda):
-            return module, node
-        if isinstance(node, ast.Call):
-            inner = (self._function(module, each, local, deep + 1) for each in (node.func, *node.args[:1]))
-            return next((each for each in inner if each is not None), None)
-        name = dotted(node)
-        if name is None:
-            return None
-        known = local.get(name)
-        if isinstance(known, ast.FunctionDef | ast.Lambda):
-            return module, known
-        if isinstance(known, ast.Call):
-            rest = {each: value for each, value in local.items() if each != name}
-            return self._function(module, known, rest, deep + 1)
-        if name.startswith(("self.", "cls.")) and name.count(".") == 1:
-            return _method(module, name.partition(".")[2])
-        meaning = self.index.resolve(module, name)
-        if not isinstance(meaning, Definition):
-            return None
-        if isinstance(meaning.node, ast.FunctionDef):
-            return meaning.module, meaning.node
-        if isinstance(meaning.node, ast.Assign) and meaning.node.value is not node:
-            return self._function(meaning.module, meaning.node.value, {}, deep + 1)
-        return None
+    def _function(self, module: Module, node: ast.expr, deep: int = 0) -> Body | None:
+        """The function that a call runs: one of the project, or one made of such a one, as by `jax.vmap`."""
+        found = callee(self.index, module, node)
+        if isinstance(found, Body) or deep > _DEEPEST:
+            return found if isinstance(found, Body) else None
+        parts: Sequence[ast.expr] = ()
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+                return _method(module, name)
+            case ast.Call(func=function, args=given):
+                parts = [function, *given[:1]]
+            case ast.Name(id=name):
+                meaning = self.index.resolve(module, name) if local_scope(module, node, name) is None else None
+                if isinstance(meaning, Definition):
+                    module, parts = meaning.module, [each for each in [getattr(meaning.node, "value", None)] if each]
+                else:
+                    parts = assigned(module, node)
+        inner = (self._function(module, each, deep + 1) for each in parts)
+        return next((each for each in inner if each is not None), None)
 
     def _enter(
         self,
-        module: Module,
-        function: ast.FunctionDef | ast.Lambda,
+        body: Body,
         call: ast.Call,
         given: Sequence[int],
         named: Sequence[tuple[str | None, int]],
         depth: int,
     ) -> None:
         """Follow what a function does with what it is given."""
-        arguments = function.args
+        function, arguments = body.node, body.node.args
         names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
         if names[:1] == ["self"] and isinstance(call.func, ast.Attribute):
             names = names[1:]
@@ -256,10 +226,11 @@ class _Follow:
         if asked in self._done or not any(flags.values()):
             return
         self._done.add(asked)
+        at = _At(body.module, flags, depth + 1)
         if isinstance(function, ast.Lambda):
-            self.of(_At(module, flags, {}, depth + 1), function.body)
-            return
-        self.statements(_At(module, flags, dict(_defined(function.body)), depth + 1), function.body)
+            self.of(at, function.body)
+        else:
+            self.statements(at, function.body)
 
     def _bind(self, at: _At, targets: Sequence[ast.expr], flag: int) -> None:
         for target in targets:
@@ -291,9 +262,7 @@ def _unsorted(call: ast.Call, given: ast.expr) -> ast.expr:
             return given
 
 
-def _method(module: Module, name: str) -> tuple[Module, ast.FunctionDef] | None:
-    for statement in module.tree.body:
-        for each in statement.body if isinstance(statement, ast.ClassDef) else ():
-            if isinstance(each, ast.FunctionDef) and each.name == name:
-                return module, each
-    return None
+def _method(module: Module, name: str) -> Body | None:
+    classes = (each for each in module.tree.body if isinstance(each, ast.ClassDef))
+    methods = (each for cls in classes for each in cls.body if isinstance(each, ast.FunctionDef) and each.name == name)
+    return next((Body(module, each) for each in methods), None)

@@ -16,6 +16,7 @@ _ITERATING = frozenset(
     {"functools.reduce", *(f"itertools.{name}" for name in ("chain", "islice", "pairwise", "zip_longest"))}
 )
 _GROWS = frozenset("append extend insert".split())
+_READS = frozenset("index count copy __len__ __iter__ __getitem__ __contains__".split())
 _SETTERS = frozenset("setattr __setattr__ delattr __delattr__".split())
 
 
@@ -41,8 +42,11 @@ class Context:
             return
         match above:
             case ast.Attribute(attr=name):
-                grows = name in _GROWS or name == "clear"
-                yield self._needs(node, "the list grows after it was built" if grows else f"code reads `.{name}` of it")
+                if name in _GROWS:
+                    yield self._needs(node, "the list grows after it was built")
+                else:
+                    does = Does.OBJECT if name in _READS else Does.OTHER
+                    yield self._needs(node, f"code reads `.{name}` of it", does=does)
             case ast.Subscript() if above.value is node:
                 yield from self._of_element(node, above)
             case ast.For() | ast.comprehension() if above.iter is node:
@@ -58,15 +62,15 @@ class Context:
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.keyword():
                 yield self._needs(node, "the list is kept under another name, in another object")
             case ast.Return() | ast.Yield() | ast.Lambda():
-                yield self._needs(node, "the list itself is returned")
+                yield self._needs(node, "the list itself is returned", does=Does.OBJECT)
             case ast.BinOp() | ast.AugAssign():
-                yield self._needs(node, "another list is made of it with `+` or `*`")
+                yield self._needs(node, "another list is made of it with `+` or `*`", does=Does.OBJECT)
             case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
                 yield self._serves(node, Does.TEST)
             case ast.Compare():
-                yield self._needs(node, "the list is compared")
+                yield self._needs(node, "the list is compared", does=Does.OBJECT)
             case ast.FormattedValue():
-                yield self._needs(node, "code makes text of the list")
+                yield self._needs(node, "code makes text of the list", does=Does.OBJECT)
             case ast.Expr():
                 pass
             case _ if self._is_test(node):
@@ -88,8 +92,8 @@ class Context:
     def _serves(self, node: ast.expr, does: Does) -> Use:
         return Use(self.module.place(node), does, node=node)
 
-    def _needs(self, node: ast.AST, what: str, rule: str = "") -> Use:
-        return Use(self.module.place(node), Does.OTHER, what, rule, node)
+    def _needs(self, node: ast.AST, what: str, rule: str = "", does: Does = Does.OTHER) -> Use:
+        return Use(self.module.place(node), does, what, rule, node)
 
     def _given(self, node: ast.expr, call: ast.Call) -> Iterator[Use]:
         """The list is an argument."""
@@ -100,8 +104,8 @@ class Context:
             yield self._serves(node, Does.TEST)
         elif name in _ITERATES or self.home.library(call) in _ITERATING:
             yield from self._walk(node, call)
-        elif name == "isinstance":
-            yield self._needs(node, "code tests the type of the list", "SCN318")
+        elif name in ("isinstance", "type"):
+            yield self._needs(node, "code asks for the type of the list", "SCN318", Does.OBJECT)
         else:
             yield self._needs(node, f"the list itself is passed to `{called(call) or '...'}`")
 
@@ -178,20 +182,16 @@ class Context:
             around = scope_of(self.module, element).function.node
             for name in above.targets:
                 yield from self._as_objects(getattr(name, "id", ""), getattr(around, "body", ()))
-        what = self._as_object(element)
-        if what:
-            yield self._needs(node, what)
+        yield from self._as_object(node, element)
 
     def _as_objects(self, name: str, inside: Iterable[ast.AST]) -> Iterator[Use]:
         """The uses of an element under a name that need the very object: a stack makes a new one for each use."""
         for node in nodes_in(*inside):
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
-                what = self._as_object(node)
-                if what:
-                    yield self._needs(node, what)
+                yield from self._as_object(node, node)
 
-    def _as_object(self, layer: ast.expr) -> str:
-        """What is done with a layer, or with a part of it, that needs the very object; "" if nothing is."""
+    def _as_object(self, node: ast.expr, layer: ast.expr) -> Iterator[Use]:
+        """What is done with a layer, or with a part of it, that needs the very object."""
         part: ast.expr = layer
         above, whole = parent_of(self.module, part), True
         while isinstance(above, ast.Attribute | ast.Subscript) and above.value is part:
@@ -199,19 +199,15 @@ class Context:
             part, above = above, parent_of(self.module, above)
         match above:
             case _ if not _is_read(part):
-                return "code writes into a layer"
+                yield self._needs(node, "code writes into a layer")
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _SETTERS:
-                return "code writes into a layer"
+                yield self._needs(node, "code writes into a layer")
             case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
-                return ""
-            case ast.Compare() if whole:
-                return "code compares layers as objects"
-            case ast.Call(func=ast.Name(id="id" | "hash")) if whole:
-                return "code compares layers as objects"
+                pass
+            case ast.Compare() | ast.Call(func=ast.Name(id="id" | "hash")) if whole:
+                yield self._needs(node, "code compares layers as objects", does=Does.OBJECT)
             case ast.Subscript() if whole:
-                return "a layer is a key of a dict"
-            case _:
-                return ""
+                yield self._needs(node, "a layer is a key of a dict", does=Does.OBJECT)
 
 
 def _is_read(node: ast.AST) -> bool:

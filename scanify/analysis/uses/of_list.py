@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from scanify.analysis.facts import Place
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
@@ -17,6 +18,7 @@ from scanify.analysis.lower.text import called, dotted, root
 from scanify.analysis.plan import After, Called, Wrap
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.context import Context
+from scanify.analysis.uses.given_away import given_away
 from scanify.analysis.uses.use import Does, Use, Uses
 
 _CODE = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
@@ -26,17 +28,15 @@ _COPIES_WITH = frozenset("replace evolve _replace __replace__ tree_at".split())
 def uses_of(project: ProjectFacts, layers: LayerList) -> Uses:
     """Return the uses of a list in a project.
 
-    Only a list that can be stacked where it is built has uses to look at.
+    Only a list whose layers are shown has uses to look at.
     """
-    if not layers.sites:
+    if not layers.sites and not layers.made:
         return Uses()
     reader = _Field(project, layers) if layers.attribute is not None else _Local(project, layers)
-    known: list[Use] = []
-    for use in (*_written(project, layers), *reader.uses()):
-        if use.does is Does.OTHER:
-            return Uses(tuple(known), use)
-        known.append(use)
-    return Uses(tuple(known))
+    uses = [*_written(project, layers), *reader.uses(), *given_away(project, layers)]
+    needs = [each for each in uses if each.does in (Does.OBJECT, Does.OTHER)]
+    changes = next((each for each in needs if each.does is Does.OTHER), None)
+    return Uses(tuple(each for each in uses if each not in needs), needs[0] if needs else None, changes)
 
 
 def _written(project: ProjectFacts, layers: LayerList) -> Iterator[Use]:
@@ -53,8 +53,10 @@ class _Reader:
         self.project = project
         self.layers = layers
         self.walked = {id(each) for each in nodes_in(layers.walk.source, layers.walk.base)}
-        self.sites = [each for site in layers.sites for each in self._located(site)]
-        self.building = frozenset(function for _, function, _ in self.sites)
+        self.sites = [(*found, site) for site in layers.sites if (found := self._located(site.place)) is not None]
+        makes = [self._located(each.place) for each in layers.made]
+        functions = [function for _, function, _ in self.sites]
+        self.building = frozenset([*functions, *(found[1] for found in makes if found is not None)])
 
     def uses(self) -> Iterator[Use]:
         """The uses, in the order of the files."""
@@ -67,16 +69,15 @@ class _Reader:
         else:
             yield from Context(home_of(self.project, module, node), self.building).uses(node)
 
-    def _located(self, site: Wrap | After | Called) -> Iterator[tuple[Module, Function, Wrap | After | Called]]:
-        """A site with its file and the innermost function around it."""
-        module = self.project.index.module_at(site.place.path)
+    def _located(self, place: Place) -> tuple[Module, Function] | None:
+        """The file of a place and the innermost function around it."""
+        module = self.project.index.module_at(place.path)
         functions = [each for each in nodes_in(module.tree) if isinstance(each, FUNCTIONS)] if module else []
-        span = site.place.span
         for function in reversed(functions):
-            around = module.span(function) if module is not None else span
-            if module is not None and around.start <= span.start and span.end <= around.end + 1:
-                yield module, function, site
-                return
+            around = module.span(function) if module is not None else place.span
+            if module is not None and around.start <= place.span.start and place.span.end <= around.end + 1:
+                return module, function
+        return None
 
 
 def _reads_of(name: str, function: Function) -> Iterator[ast.Name]:
@@ -290,6 +291,6 @@ class _Field(_Reader):
                 return
         calls = [each for each in ancestors(module, text) if isinstance(each, ast.Call)]
         names = {getattr(each.func, "attr", getattr(each.func, "id", "")) for each in calls}
-        readers = self.project.index.patches.loose_readers
-        if by_name(module.tree).loose_reads or names & {"attrgetter", *readers}:
+        patches = self.project.index.patches
+        if patches.loose_reads(module) or names & {"attrgetter", *patches.loose_readers}:
             yield self._other(module, text, f"code may read `{self.name}` by its name")

@@ -1,0 +1,87 @@
+"""Layers that code gives away while they are made: what may keep a layer has an object that no stack holds any more."""
+
+import ast
+from collections.abc import Iterator
+
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.module import Module
+from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS, Function, parameters
+from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.uses.use import Does, Use
+
+_WEAK = "weakref."
+_CONSTRUCTORS = ("__init__", "__post_init__", "__check_init__")
+# Packages whose functions keep no module that they are given.
+_KEEP_NOTHING = frozenset("builtins copy dataclasses equinox functools haliax jax jaxtyping math numpy typing".split())
+# Methods of lists, dicts and sets: these hold the layer itself.
+_HOLDS = frozenset("add append appendleft extend insert put setdefault update".split())
+
+
+def given_away(project: ProjectFacts, layers: LayerList) -> Iterator[Use]:
+    """Yield the calls that may keep a layer: weak references, and libraries called by code that makes layers."""
+    for module in project.index.modules_with("weakref"):
+        for call in (each for each in nodes_in(module.tree) if isinstance(each, ast.Call)):
+            if home_of(project, module, call).library(call).startswith(_WEAK) and _may_hold(project, module, call):
+                yield _use(module, call)
+    for module, function, own in _makers(project, layers):
+        for call in (each for each in nodes_in(*function.body) if isinstance(each, ast.Call)):
+            given = [*call.args, *(each.value for each in call.keywords)]
+            names = {each.id for each in given if isinstance(each, ast.Name)}
+            if names & own and _may_keep(project, module, call):
+                yield _use(module, call)
+
+
+def _use(module: Module, call: ast.Call) -> Use:
+    text = " ".join(module.code(call).split())
+    return Use(module.place(call), Does.OTHER, f"`{text}` is given a layer, and may keep it", node=call)
+
+
+def _may_hold(project: ProjectFacts, module: Module, call: ast.Call) -> bool:
+    """True unless all that a weak reference is to are functions and classes."""
+    home = home_of(project, module, call)
+    return not call.args or any(home.meaning(each) is None for each in call.args[:1])
+
+
+def _makers(project: ProjectFacts, layers: LayerList) -> Iterator[tuple[Module, Function, frozenset[str]]]:
+    """The functions that make layers, each with the names under which it may have one."""
+    waiting: list[tuple[Module, ast.AST]] = [(each.module, each.node) for each in layers.made]
+    seen: set[ast.AST] = set()
+    while waiting:
+        module, node = waiting.pop()
+        for call in (each for each in nodes_in(node) if isinstance(each, ast.Call)):
+            found = home_of(project, module, call).meaning(call.func)
+            if not isinstance(found, Definition) or found.node in seen:
+                continue
+            seen.add(found.node)
+            if isinstance(found.node, ast.ClassDef):
+                yield from _constructors(project, found)
+            elif isinstance(found.node, FUNCTIONS):
+                names = (each for each in nodes_in(*found.node.body) if isinstance(each, ast.Name))
+                bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+                yield found.module, found.node, frozenset({*bound, *(each.arg for each in parameters(found.node))})
+                waiting.append((found.module, found.node))
+
+
+def _constructors(project: ProjectFacts, cls: Definition) -> Iterator[tuple[Module, Function, frozenset[str]]]:
+    for owner in project.classes.lineage(cls):
+        for name in _CONSTRUCTORS:
+            method = project.classes.methods(owner).get(name)
+            if method is not None and parameters(method):
+                yield owner.module, method, frozenset({parameters(method)[0].arg})
+
+
+def _may_keep(project: ProjectFacts, module: Module, call: ast.Call) -> bool:
+    """True for a function of a library that is not listed, and for a method of an object of the whole module."""
+    home = home_of(project, module, call)
+    found = home.meaning(call.func)
+    if isinstance(found, External):
+        return found.qualname.partition(".")[0] not in _KEEP_NOTHING
+    if found is not None or not isinstance(call.func, ast.Attribute) or call.func.attr in _HOLDS:
+        return False
+    holder: ast.expr = call.func
+    while isinstance(holder, ast.Attribute):
+        holder = holder.value
+    return isinstance(holder, ast.Name) and home.meaning(holder) is not None
