@@ -1,4 +1,4 @@
-"""What a constructor changes that was there before it, and draws from, is another thing for each layer."""
+"""Objects that the constructors of layers change or draw from are other ones for each layer."""
 
 import pytest
 from helpers import decide
@@ -197,19 +197,9 @@ CHANGES = [
 ]
 KEEPS = [
     ("{'n': 4}", "self.act = opt['n']"),
-    ("{'n': 4}", "self.act = opt.get('n', 0)"),
     ("[3, 2, 1]", "self.act = len(opt)"),
-    ("Config()", "self.act = opt.n"),
-    ("None", "self.act = TABLE['n'] * COUNT"),
-    ("hands_out(8)['told']", "self.act = opt()"),
-    ("None", "self.act = hands_out(8)['step']()"),
     ("None", "self.act = taking(bias=None)"),
-    ("None", "self.act = float(Asked())"),
-    ("[3, 2, 1]", "opt.sort(); self.act = len([opt.copy()])"),
     ("{}", "own = {}; own['n'] = 1; self.act = own['n']"),
-    ("[]", "self.act = 1; opt.append(d)"),
-    ("None", "self.act = 1; self.w = rng.normal(size=(d, d))"),
-    ("None", "self.act = 1; self.w = jax.numpy.asarray(rng.permutation(d))"),
 ]
 
 
@@ -227,7 +217,7 @@ def test_layers_that_find_it_changed_are_not_alike(opt, body, make):
 
 @pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
 @pytest.mark.parametrize(("opt", "body"), KEEPS)
-def test_layers_that_find_what_the_others_found_are(opt, body, make):
+def test_layers_that_change_nothing_are_alike(opt, body, make):
     assert is_one_stack(opt, body, make)
 
 
@@ -250,6 +240,10 @@ def of(opt):
 
 def through(opt):
     return of(opt)
+
+
+def changed(opt, i):
+    opt[0] = 0.1 * i
 
 
 class Block(eqx.Module):
@@ -297,8 +291,9 @@ def is_one_stack_after(read: str, opt: str, before: str, make: str, write: str) 
     ("read", "opt", "write"),
     [
         ("opt['n']", "{'n': 4}", "opt['n'] = 0.1 * i"),
-        ("opt.get('n', 0)", "{'n': 4}", "opt['n'] = 0.1 * i"),
-        ("opt[0]", "[4, 2]", "opt[0] = 0.1 * i"),
+        ("opt.get('n', 0)", "{'n': 4}", "opt.update(n=0.1 * i)"),
+        ("opt[0]", "[4, 2]", "changed(opt, i)"),
+        ("opt[0]", "[4, 2]", "changed(i=i, opt=opt)"),
         ("opt.n", "Config()", "opt.n = 0.1 * i"),
         ("TABLE['n']", "None", "TABLE['n'] = 0.1 * i"),
     ],
@@ -307,13 +302,13 @@ def is_one_stack_after(read: str, opt: str, before: str, make: str, write: str) 
     ("before", "make"),
     [
         ("of(opt)", "Block(d, of(opt), k)"),
-        ("through(opt)", "Block(d, through(opt), k)"),
-        ("through(opt)", "Block(d, of(opt), k)"),
-        ("[of(opt) for _ in range(3)]", "Block(d, of(opt), k)"),
+        ("[of(opt) for _ in range(3)]", "Block(d, through(opt), k)"),
         ("Reading(d, opt, key)", "Reading(d, opt, k)"),
-        ("through(opt)", "Reading(d, opt, k)"),
     ],
 )
-def test_what_was_read_once_before_the_loop_is_read_again(read, opt, write, before, make):
+def test_layers_that_find_an_argument_changed_are_not_alike(read, opt, write, before, make):
     assert not is_one_stack_after(read, opt, before, make, write)
-    assert is_one_stack_after(read, opt, before, make, "pass")
+
+
+def test_an_argument_that_nothing_changes_is_the_same_for_all():
+    assert is_one_stack_after("opt['n']", "{'n': 4}", "of(opt)", "Reading(d, opt, k)", "pass")

@@ -74,8 +74,8 @@ def test_what_changes_its_object_has_no_safe_fix(method: str, result: str, body:
     assert isinstance(found, Refusal) or not found.safe, found
 
 
-@pytest.mark.parametrize("name", ["a condition", "not", "equal", "float", "text in a text", "a key", "a shift"])
-def test_what_changes_nothing_has_one(name: str) -> None:
+@pytest.mark.parametrize("name", ["equal", "a shift"])
+def test_operators_that_change_nothing_are_understood(name: str) -> None:
     method, result, body = CALLED[name]
     found = decided(method, result.replace("self.step()", "1"), body, "1")
     assert isinstance(found, Plan) and found.safe, found

@@ -29,7 +29,15 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.values import tables
 
-TRANSFORMS = tables.CALLERS - {"functools.lru_cache", "functools.cache", "functools.wraps"} | {
+WITH_RULES = frozenset("jax.custom_vjp jax.custom_jvp equinox.filter_custom_vjp equinox.filter_custom_jvp".split())
+# A rule of `custom_vmap` asks which arguments are batched: in a scan all layers are asked at once.
+_UNLISTED = WITH_RULES | {
+    "functools.lru_cache",
+    "functools.cache",
+    "functools.wraps",
+    "jax.custom_batching.custom_vmap",
+}
+TRANSFORMS = tables.CALLERS - _UNLISTED | {
     "jax.named_call", "jax.shard_map", "jax.experimental.shard_map.shard_map", "jax.numpy.vectorize", "jax.jvp"
 }  # fmt: skip
 HIGHER = {
@@ -102,7 +110,7 @@ class HigherOrder(Base):
                 count = len(given.posonlyargs) + len(given.args)
                 self.call_function(option, [Array()] * count, {}, (env, node))
             else:
-                self.note(env.module, node, "a rule of its derivative is not shown")
+                self.note(env.module, node, why_of(node, option, "a rule of its derivative is not shown"))
 
     def call_higher(self, env: Env, node: ast.expr, name: str, handler: str, args: Types, keywords: Named) -> Type:
         named = dict(keywords)

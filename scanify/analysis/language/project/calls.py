@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base
+from scanify.analysis.language.libraries.higher import TRANSFORMS, WITH_RULES
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Applied,
@@ -26,13 +28,13 @@ from scanify.analysis.language.types import (
     without_none,
 )
 from scanify.analysis.lower.nodes import children, nodes_in
+from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.values import tables
 from scanify.analysis.values.classes import dotted
 
 _MOST = 20_000  # statements of functions that are walked for one loop; more are an obligation
 _KINDS = frozenset({"staticmethod", "classmethod", "property"})
 _SAME = frozenset("jaxtyping.jaxtyped beartype.beartype typeguard.typechecked".split()) | tables.DECORATORS
-_RULES = frozenset({"jax.custom_vjp", "jax.custom_jvp", "equinox.filter_custom_vjp", "equinox.filter_custom_jvp"})
 
 
 class Calls(Base):
@@ -210,20 +212,16 @@ class Calls(Base):
             qualname = target.qualname if isinstance(target, LibraryFunction) else ""
             if qualname in _SAME:
                 continue
-            if qualname in _RULES:
+            if qualname in WITH_RULES:
                 found = self._with_rules(function, env, found)
                 continue
             if qualname == "functools.partial" and call is not None and call.args:
                 inner = self.evaluate(call.args[0], env)
                 qualname = inner.qualname if isinstance(inner, LibraryFunction) else ""
-                if qualname in _RULES:
+                if qualname in WITH_RULES:
                     found = self._with_rules(function, env, found)
                     continue
-            if qualname in tables.CALLERS and qualname not in (
-                "functools.lru_cache",
-                "functools.cache",
-                "functools.wraps",
-            ):
+            if qualname in TRANSFORMS:
                 found = Applied(qualname, found)
                 continue
             if qualname == "functools.wraps":
@@ -239,16 +237,33 @@ class Calls(Base):
         """A function with derivative rules of its own, which are walked where it is called."""
         name = getattr(function.node, "name", "")
         rules: list[Type] = []
-        for call in nodes_in(function.module.tree) if function.module.writes(f"{name}.def") else ():
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr.startswith("def"):
-                if dotted(call.func.value) == name:
-                    rules += [self.evaluate(each, Env(function.module)) for each in call.args]
-        for each in ast.walk(function.module.tree):
-            if isinstance(each, ast.FunctionDef):
-                for decorator in each.decorator_list:
-                    if (dotted(decorator) or "").startswith(f"{name}.def"):
-                        rules.append(Function(function.module, each))
+        for node in nodes_in(function.module.tree) if function.module.writes(f"{name}.def") else ():
+            if isinstance(node, ast.Attribute) and node.attr.startswith("def") and dotted(node.value) == name:
+                rules += self._rules_at(function.module, node)
         return Applied("rules", found, tuple(rules))
+
+    def _rules_at(self, module: Module, node: ast.Attribute) -> Iterator[Type]:
+        """The rules that `f.defjvp(rule)` or the decorator `@f.def_fwd` give a function.
+
+        A rule must not ask which arguments are differentiated or batched: in a scan all layers are asked at once.
+        """
+        above = parent_of(module, node)
+        if isinstance(above, ast.FunctionDef) and node in above.decorator_list:
+            yield self._rule(node.attr, Function(module, above))
+        elif isinstance(above, ast.Call) and above.func is node and not any(map(_is_set, above.keywords)):
+            for each in above.args:
+                yield from (self._rule(node.attr, option) for option in options(self.evaluate(each, Env(module))))
+        else:
+            yield Unknown("a rule of its derivative asks what is differentiated")
+
+    def _rule(self, kind: str, rule: Type) -> Type:
+        at = {"def_fwd": 0, "def_bwd": 2}.get(kind)
+        if at is None or not isinstance(rule, Function):
+            return rule
+        names = [each.arg for each in (*rule.node.args.posonlyargs, *rule.node.args.args)]
+        body = rule.node.body if isinstance(rule.node.body, list) else [rule.node.body]
+        asks = any(isinstance(each, ast.Name) and each.id in names[at : at + 1] for each in nodes_in(*body))
+        return Unknown("a rule of its derivative asks what is differentiated") if asks else rule
 
 
 @dataclass(frozen=True)
@@ -297,6 +312,10 @@ def _bound_twice(node: ast.AST, own: Sequence[ast.AST]) -> frozenset[str]:
 def _rebound(node: ast.AST) -> frozenset[str]:
     """The names of a function that functions in it bind."""
     return frozenset(name for each in ast.walk(node) if isinstance(each, ast.Nonlocal) for name in each.names)
+
+
+def _is_set(keyword: ast.keyword) -> bool:
+    return not (isinstance(keyword.value, ast.Constant) and keyword.value.value is False)
 
 
 def _is_abstract(function: ast.AST) -> bool:
