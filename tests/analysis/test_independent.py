@@ -21,7 +21,6 @@ LOOP = "for layer in self.layers:\n    "
         ("y = layer(x)\n    outs.append(y)\n    outs.append(y + 1)", "return outs", "SCN210", "`outs` keeps"),
         ("y = layer(x)\n    outs.append(y * len(outs))", "return outs", "SCN206", "the loop reads `outs`"),
         ("y = layer(x)\n    outs.append((lambda: y, y))", "return outs", "SCN206", "function"),
-        ("y = layer(x)\n    outs.append(helper((y, lambda: y)))", "return outs", "SCN206", "gives a function"),
         ("y = layer(x)\n    outs.append(y)", "return y, outs", "SCN209", "`y` is read after the loop"),
     ],
 )

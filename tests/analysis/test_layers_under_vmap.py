@@ -13,17 +13,13 @@ def test_a_layer_made_under_vmap_is_a_layer_that_may_differ():
     )
     found = only(model(init=init))
     assert isinstance(found, Plan)
-    assert (found.kind, found.holds) == (Kind.GROUP, Holds.BLOCK_SEQ)
+    assert found.holds is Holds.BLOCK_SEQ and not found.safe
     init = (
         "def make(k):\n    return Block(8, key=k)\n"
         "self.layers = [eqx.filter_vmap(make)(jr.split(key, 3)), eqx.filter_vmap(make)(jr.split(key, 4))]"
     )
     refused = only(model(init=init))
-    assert isinstance(refused, Refusal) and refused.rule == "SCN203"
-
-
-def test_what_is_no_layer_is_none_under_vmap():
-    assert not decide(model(init="self.layers = [jax.vmap(jnp.sin)(key), jax.vmap(jnp.cos)(key)]"))
+    assert isinstance(refused, Refusal) and refused.undecided is not None
 
 
 def test_a_package_that_scanify_imports_is_left_alone():

@@ -34,7 +34,6 @@ def holds(walked: str, parameters: str = "x") -> Holds:
 @pytest.mark.parametrize(
     ("walked", "parameters"),
     [
-        ("self.sizes", "x"),
         ("sizes", "x, sizes: list[int]"),
         ("sizes", "x, sizes: 'tuple[float, ...]'"),
         ("names", "x, names: list[str]"),
@@ -52,7 +51,6 @@ def test_equal_layers_with_equal_numbers_are_found_as_they_are_met(walked: str, 
         ("keys", "x, keys"),
         ("jr.split(key, 4)", "x, key"),
         ("arrays", "x, arrays: list[jax.Array]"),
-        ("grids", "x, grids: list[Grid]"),
         ("jnp.arange(len(self.layers))", "x"),
     ],
 )

@@ -121,7 +121,8 @@ CACHES = {
 def test_a_loop_with_caches_beside_a_training_loop_can_be_rewritten_too(loop):
     block = "    def step(self, x, cache):\n        return self(x), cache\n\n    def attend("
     decode = f"caches = list(caches)\nnew = []\n{loop}\nreturn x, new, caches"
-    text = (model() + method(decode)).replace("    def attend(", block)
+    head = "def other(self, x, caches: list[jax.Array]):"
+    text = (model() + method(decode, head)).replace("    def attend(", block)
     train, cached = found(("model.py", text))
     assert isinstance(train, Plan) and isinstance(cached, Plan)
     assert isinstance(train.stack, InitStack) and train.stack == cached.stack

@@ -10,7 +10,7 @@ from scanify.analysis.language.loop import LoopObligations
 from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Object, Static, Type, options
 from scanify.analysis.lists.alike import Alike
 from scanify.analysis.lists.layer_list import LayerList
-from scanify.analysis.lower.loop import Form, Loop
+from scanify.analysis.lower.loop import Form, Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Bodies
 
@@ -40,7 +40,7 @@ def _several(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body
     if any(_holds_number(body.beside.get(walk)) for walk in shape.beside):
         yield "Python numbers are walked beside the layers, and may be used as sizes or axes"
     if shape.collections and (
-        shape.collected.keyed or any(not isinstance(body.beside.get(walk), Array) for walk in shape.beside)
+        shape.collected.keyed or not all(_is_array(walk, body.beside.get(walk)) for walk in shape.beside)
     ):
         yield "what is collected has the names or the numbers that are walked beside the layers"
 
@@ -78,6 +78,12 @@ def _of_others(loop: Loop, shape: LoopShape) -> Iterator[str]:
     for xs, walk in zip(shape.xs[first:], shape.beside, strict=True):
         if xs.layers:
             yield f"one body fits all layers in `{loop.code(walk.source)}`, too"
+
+
+def _is_array(walk: Walk, value: Type | None) -> bool:
+    """True if an element is an array, or a random key by the name of its container."""
+    keys = isinstance(walk.base, ast.Name) and is_key_name(walk.base.id)
+    return isinstance(value, Array) and (value.certain or keys)
 
 
 def _holds_number(value: Type | None) -> bool:

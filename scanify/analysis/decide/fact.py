@@ -192,7 +192,7 @@ def _kind(
 
 def _grouped(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations) -> str | None:
     """Why the layers are equal only in parts; None if nothing shows that."""
-    if any(_is_state(each) for start in body.starts.values() for each in options(start)):
+    if any(_is_state(each) for start in body.starts.values() for each in parts_of(start)):
         return "an `equinox.nn.State` goes through the layers"
     branch = _branching(loop, shape)
     if branch is not None:

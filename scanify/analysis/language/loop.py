@@ -4,6 +4,7 @@ understood(project, loop, shape, made) -> LoopObligations
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -164,10 +165,12 @@ class _LoopWalker(Walker):
             self.run(node.body, env, [])
         self.active.pop()
 
-    def _bound_in_loop(self) -> frozenset[str]:
-        """The names that the loop binds, which functions that are defined before it see changed."""
+    def _bound_in_loop(self, times: int = 1) -> frozenset[str]:
+        """The names that the loop binds at so many places: once is enough for functions that are defined before it to
+        see them changed, those of its body see what one iteration binds."""
         nodes = (each for each in ast.walk(self.loop.node) if isinstance(each, ast.Name))
-        return frozenset(each.id for each in nodes if isinstance(each.ctx, ast.Store))
+        bound = Counter(each.id for each in nodes if isinstance(each.ctx, ast.Store))
+        return frozenset(name for name, count in bound.items() if count >= times)
 
     def _owner(self, scope: Scope) -> Definition | None:
         parent = scope.parent
@@ -218,7 +221,7 @@ class _LoopWalker(Walker):
         self.collected = frozenset(each.name for each in self.shape.collections) | (
             {self.loop.appends_to} if self.loop.appends_to else frozenset()
         )
-        body = env.copy()
+        body = replace(env.copy(), several=self._bound_in_loop(times=2))
         with self.silent():
             self.run(self.loop.ahead_body, body, [])
         self.starts = {name: body.lookup(name) or Nothing() for name in self.shape.carry}

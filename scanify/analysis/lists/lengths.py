@@ -99,7 +99,9 @@ def _of_field(home: Home, node: ast.Attribute) -> tuple[Home, ast.expr] | None:
     """The one expression that the classes of an object assign to a field."""
     function = home.function
     own = function is not None and function.args.args[:1] and function.args.args[0].arg
-    owner = next((cls for cls in ast.walk(home.module.tree) if isinstance(cls, ast.ClassDef) and function in cls.body), None)
+    owner = next(
+        (cls for cls in ast.walk(home.module.tree) if isinstance(cls, ast.ClassDef) and function in cls.body), None
+    )
     meaning = home.project.index.resolve(home.module, owner.name) if owner is not None else None
     if not isinstance(meaning, Definition) or getattr(node.value, "id", None) != own:
         return None

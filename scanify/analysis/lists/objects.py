@@ -69,9 +69,7 @@ def _of_field(project: ProjectFacts, owner: Definition, attribute: str) -> Class
     return None if found.listed else found.cls
 
 
-def assigned_values(
-    project: ProjectFacts, cls: Definition, attribute: str
-) -> Iterator[tuple[Module, ast.expr]]:
+def assigned_values(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[tuple[Module, ast.expr]]:
     """Yield the expressions that the methods of a class assign to a field."""
     for method in project.classes.methods(cls).values() if cls.module.writes(attribute) else ():
         names = parameters(method)
