@@ -62,10 +62,9 @@ def decide(
             return None  # `[layer.name() for layer in layers]` gives no arrays
         if loop.is_statement and (fact.problems or refusal is not None):
             return None
-    if fact.problems:
-        return refuse(fact, *fact.problems[0])
-    if refusal is not None:
-        return refuse(fact, *refusal)
+    reasons = [*([refusal] if refusal is not None else []), *fact.problems]
+    if reasons:
+        return refuse(fact, *reasons[0])
     framework = framework_of(project, layers)
     stack = choose_stack(project, fact, choices.stack, choices.given, framework, stays)
     if isinstance(stack, Refused):

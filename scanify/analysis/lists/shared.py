@@ -37,7 +37,9 @@ def shared_objects(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]
             yield "SCN204", f"every layer is the same object, `{code}`", made.place
         elif made.shared:
             yield "SCN204", "one layer object stands in the list more than once", made.place
-    nodes = [made.node for made in layers.made]
+    nodes = (
+        [made.node for made in layers.made] if len(layers.walk.bases) == 1 else []
+    )  # `a + a` stacks both in the call
     for at, made in enumerate(layers.made):
         if made.node in nodes[:at]:
             yield "SCN204", f"`{made.module.code(made.node)}` stands in the list more than once", made.place

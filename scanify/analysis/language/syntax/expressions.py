@@ -293,8 +293,18 @@ def _only_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
             return _is_building(node, parents)
         case ast.For(iter=value) | ast.comprehension(iter=value):
             return value is node
-        case ast.Compare() | ast.JoinedStr() | ast.FormattedValue() | ast.Starred() | ast.If() | ast.BoolOp():
+        case (
+            ast.Compare()
+            | ast.JoinedStr()
+            | ast.FormattedValue()
+            | ast.Starred()
+            | ast.If()
+            | ast.BoolOp()
+            | ast.BinOp()
+        ):
             return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="functools"), attr="reduce"), args=[_, value, *_]):
+            return value is node
         case ast.Call(func=ast.Name(id=called)):
             return called in _READERS and above.func is not node
         case _:
@@ -312,4 +322,6 @@ def _is_building(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     return bool(first) and isinstance(node.value, ast.Name) and node.value.id == first[0].arg
 
 
-_READERS = frozenset("isinstance len list tuple sorted set enumerate zip reversed sum any all".split())
+_READERS = frozenset(
+    "isinstance len list tuple sorted set enumerate zip reversed sum any all map filter reduce".split()
+)
