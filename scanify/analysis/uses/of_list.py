@@ -33,7 +33,7 @@ def uses_of(project: ProjectFacts, layers: LayerList) -> Uses:
     if not layers.sites and not layers.made:
         return Uses()
     reader = _Field(project, layers) if layers.attribute is not None else _Local(project, layers)
-    uses = [*_written(project, layers), *reader.uses(), *given_away(project, layers)]
+    uses = [*reader.uses(), *_written(project, layers), *given_away(project, layers)]
     needs = [each for each in uses if each.does in (Does.OBJECT, Does.OTHER)]
     changes = next((each for each in needs if each.does is Does.OTHER), None)
     return Uses(tuple(each for each in uses if each not in needs), needs[0] if needs else None, changes)

@@ -27,6 +27,7 @@ from scanify.analysis.language.types import (
     without_none,
 )
 
+_LONGEST = 200  # numbers of a `range` that are counted
 _CONVERSIONS = frozenset("int float bool complex str repr format hash ascii chr ord bin hex oct bytes".split())
 _EXCEPTIONS = ("Error", "Exception", "Warning", "Iteration")
 
@@ -79,6 +80,9 @@ class Builtins(Base):
         if name in ("getattr", "hasattr"):
             return self._by_name(env, node, name, args)
         if name == "range":
+            first = args[0].text if len(args) == 1 and isinstance(args[0], Static) else None
+            if first is not None and first.isdecimal() and int(first) <= _LONGEST:
+                return Items("tuple", (Static(),) * int(first), None, self.tick())
             return (
                 Items("tuple", None, Static(), self.tick())
                 if all(map(is_static, args))

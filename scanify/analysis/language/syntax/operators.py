@@ -38,6 +38,7 @@ _OPERATORS = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
 _OF_ENUMS = frozenset({"__str__", "__repr__", "__init__"})
+_LONGEST = 200  # elements that are kept one by one
 _INTEGRAL = re.compile(r"\b(bool|bool_|u?int\d*)\W*$")  # dtypes that an operation with floats leaves behind
 
 
@@ -60,6 +61,8 @@ class Operators(Base):
             kinds = [each for each in flat if isinstance(each, Items)]
             elements = [each.element for each in kinds if each.element is not None]
             return Items(kinds[0].kind, None, join(elements) if elements else None, self.tick())
+        if name == "mul" and (repeated := _repeated(values)) is not None:
+            return Items("list", repeated, None, self.tick())
         for part, value in zip(parts, values, strict=True):
             for option in options(value):
                 if isinstance(option, Object) and not self.is_enum(option.cls):
@@ -214,6 +217,17 @@ def _arrays(values: Sequence[Type]) -> Array:
     casts = [each.cast for each in arrays if each.cast and not _INTEGRAL.search(each.cast)]
     shape = shapes.pop() if len(shapes) == 1 else None
     return Array(shape, casts[0] if casts else None, all(each.certain for each in arrays))
+
+
+def _repeated(values: Sequence[Type]) -> tuple[Type, ...] | None:
+    """The elements of `[a, b] * 3`, if both are spelled out; None for another product."""
+    match values:
+        case [Items(kind="list" | "tuple", parts=tuple() as parts), Static(text=str(text))] if text.isdecimal():
+            return parts * int(text) if len(parts) * int(text) <= _LONGEST else None
+        case [Static(text=str(text)), Items(kind="list" | "tuple", parts=tuple() as parts)] if text.isdecimal():
+            return parts * int(text) if len(parts) * int(text) <= _LONGEST else None
+        case _:
+            return None
 
 
 def _is_class(value: Type) -> bool:
