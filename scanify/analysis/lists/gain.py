@@ -109,8 +109,10 @@ def _number(made: Made) -> int | None:
 
 
 def _taking_turns(layers: LayerList) -> Iterator[Reason]:
-    """Layers of different classes that one loop appends in each iteration."""
+    """Layers of different classes that one loop appends in each iteration, unless its iterations are alike."""
     repeated = [each for each in layers.made if each.loops and not each.conditional and each.cls is not None]
+    if all(each.varies <= Varies.KEY for each in repeated):
+        return
     for at, one in enumerate(repeated):
         for other in repeated[at + 1 :]:
             if one.loops[-1] is other.loops[-1] and identity(one.cls) != identity(other.cls) and not layers.several:
