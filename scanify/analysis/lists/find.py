@@ -53,7 +53,7 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
     by_key = walk.order is Order.VALUES or walk.element is not None
     if layers.of_dict and not by_key:
         return None  # the names of a dict
-    if walk.order is Order.VALUES and not layers.of_dict and not layers.made:
+    if walk.order is Order.VALUES and not layers.of_dict:
         return None  # `values` may be a method of anything
     if loop.form is Form.SEQUENTIAL and layers.made and _is_mixed(layers):
         return None  # a `Sequential` that is written out
