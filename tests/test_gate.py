@@ -76,14 +76,14 @@ def test_ordinary_code_does_not(text):
     assert not may_hold_loop(text, parse(text))
 
 
-def test_files_that_the_gate_holds_back_are_not_interpreted(monkeypatch, tmp_path):
-    def refuse(run, paths, *_):
-        raise AssertionError(f"{paths} are interpreted")
+def test_files_that_the_gate_holds_back_are_not_decided_about(monkeypatch, tmp_path):
+    def refuse(project, loop, *_):
+        raise AssertionError("a loop is decided about")
 
-    monkeypatch.setattr("scanify.analysis.planning.project.facts_of", refuse)
+    monkeypatch.setattr("scanify.analysis.decide.project.fact_of", refuse)
     text = "for line in lines:\n    print(line)\n"
     assert analyse([Source(tmp_path / "plain.py", text)]).loops == ()
-    with pytest.raises(AssertionError, match="are interpreted"):
+    with pytest.raises(AssertionError, match="is decided about"):
         analyse([Source(tmp_path / "model.py", "for layer in layers:\n    x = layer(x)\n")])
 
 

@@ -10,7 +10,6 @@ from scanify.analysis.index.parse import Problem
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.plan import Analysis, Plan, Refusal
-from scanify.analysis.values.heap import forget_uses
 from scanify.configuration.config import AUTO, TARGETS, Config, load_config
 from scanify.configuration.ignoring import For, comments
 from scanify.pipeline import (
@@ -94,7 +93,6 @@ class Memory:
 
         stack = _stack(config)
         for _ in range(2):  # what is read on the way is a part of the project, too: once more where something was
-            forget_uses()
             given = frozenset([path, *self._sources])
             loops, _ = decisions(index, [path], Choices(stack, given), among=touching)
             if given.issuperset(self._sources):

@@ -4,7 +4,6 @@ import pytest
 from helpers import PRELUDE, only
 
 from scanify.analysis.plan import Holds, Plan
-from scanify.analysis.values.domain import Const, join
 
 MODEL = (
     PRELUDE
@@ -46,14 +45,3 @@ def test_layers_that_differ_in_one_are_grouped_as_they_are_met(first: str, then:
 def test_those_that_have_the_same_are_one_stack(number: str) -> None:
     found = only(MODEL.format(first=number, then=number))
     assert isinstance(found, Plan) and found.holds is Holds.ARRAY_STACKED
-
-
-@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (1, 1.0), (1, True), ((1,), (1.0,))])
-def test_they_stay_two_values(one: object, other: object) -> None:
-    assert Const(one) != Const(other)
-    assert join([Const(one), Const(other)]) != Const(one)
-
-
-def test_what_is_no_number_is_one_value_with_itself() -> None:
-    nan = float("nan")
-    assert Const(nan) == Const(nan) and Const((1, "a")) == Const((1, "a")) and Const(None) == Const(None)

@@ -1,1 +1,0 @@
-"""Facts about loops: what is walked, what one iteration does, and what the list of layers is."""

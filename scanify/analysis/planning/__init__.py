@@ -1,1 +1,0 @@
-"""Decisions: each loop over modules becomes a plan or a refusal."""

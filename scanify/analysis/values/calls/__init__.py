@@ -1,1 +1,0 @@
-"""Calls: functions and classes of the project, methods, builtins, and what libraries are known for."""

@@ -1,1 +1,0 @@
-"""Statements and expressions: what running them over abstract values gives, and does."""

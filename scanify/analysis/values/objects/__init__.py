@@ -1,1 +1,0 @@
-"""Objects: which are the same one, which are alike, and what they hold."""
