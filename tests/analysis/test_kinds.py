@@ -138,14 +138,8 @@ def made(call: str, walked: str = "enumerate(jr.split(key, depth))", target: str
             made("Rated(8, t[i], key=k)", before="t = [float(one) for one in np.linspace(0, 1, depth)]\n"),
             id="a table made of what linspace gives",
         ),
-        pytest.param(made("Block(w[i], key=k)", before="w = [8] * depth\n"), id="a table that repeats one value"),
         pytest.param(made("Block(8, i, key=k)"), id="an index that the class does not ask for"),
-        pytest.param(made("Numbered(8, i, key=k)"), id="an index that is computed with"),
-        pytest.param(made("make(8, i, k)"), id="an index given to what is not shown"),
         pytest.param(made("Block(8, depth if key else 0, key=k)"), id="a choice that is the same for all layers"),
-        pytest.param(
-            made("Block(8, key=k) if depth else Other()"), id="a choice of class that is the same for all layers"
-        ),
         pytest.param(
             "self.layers = [Block(8, key=key)] + [Block(8, key=k) for k in jr.split(key, depth)]",
             id="two places that build the same",
@@ -154,13 +148,9 @@ def made(call: str, walked: str = "enumerate(jr.split(key, depth))", target: str
             "self.layers = [Block(8, key=a_key)] + [Block(8, key=k) for k in jr.split(key, depth)]",
             id="two places that are given keys",
         ),
-        pytest.param(
-            "self.layers = [Rated(8, 0.5, key=key), Rated(8, 0.0, key=key), Rated(8, 0.1, key=key)]",
-            id="written out with rates",
-        ),
     ],
 )
-def test_layers_that_differ_in_keys_rates_and_labels_are_a_fold(init):
+def test_layers_that_differ_in_keys_and_rates_are_a_fold(init):
     assert kind(init) is Kind.FOLD
 
 
@@ -182,7 +172,6 @@ def test_layers_that_differ_in_keys_rates_and_labels_are_a_fold(init):
             made("Block(one, key=key)", "w[1:]", "one", before="w = depth\nif isinstance(w, int):\n    w = (w,) * 5\n"),
             id="a table that any caller may give",
         ),
-        pytest.param(made("Flagged(8, kind, key=key)", "config.kinds", "kind"), id="names of kinds"),
         pytest.param(made("(Block if i % 2 else Other)(8, key=k)"), id="the index chooses the class"),
         pytest.param(made("Other() if i == 0 else Block(8, key=k)"), id="the index chooses what is built"),
         pytest.param(made("Staged(8, i, key=k)"), id="an index that the constructor compares"),
@@ -195,14 +184,6 @@ def test_layers_that_differ_in_keys_rates_and_labels_are_a_fold(init):
             "    self.layers.append(Block(d, key=key))",
             id="a statement that chooses a size",
         ),
-        pytest.param(
-            "self.layers = [Block(3, key=key)]\nfor k in jr.split(key, depth):\n    self.layers.append(Block(8, key=k))",
-            id="a first layer of its own",
-        ),
-        pytest.param(
-            "self.layers = [Block(8, key=k) for k in jr.split(key, depth)] + [Block(8, True, key=key)]",
-            id="a last layer of its own",
-        ),
         pytest.param("self.layers = [Block(8, key=key), Other(), Block(8, key=key)]", id="classes written out"),
         pytest.param(
             "self.layers = [Block(in_keys, key=key), Block(mid_keys, key=key), Block(mid_keys, key=key)]",
@@ -214,22 +195,7 @@ def test_layers_that_are_equal_only_in_parts_are_a_group(init):
     assert kind(init) is Kind.GROUP
 
 
-@pytest.mark.parametrize(
-    ("cut", "expected"),
-    [("", Kind.GROUP), ("[1:]", Kind.GROUP), ("[:-1]", Kind.GROUP), ("[1:-1]", Kind.FOLD)],
-)
-def test_of_a_slice_the_elements_count_that_it_walks(cut, expected):
-    init = "self.layers = [Block(3, key=key)] + [Block(8, key=k) for k in jr.split(key, depth)] + [Block(2, key=key)]"
-    assert kind(init, f"for layer in self.layers{cut}:\n    x = layer(x)") is expected
-
-
-@pytest.mark.parametrize("cls", ["Stateful", "Given"])
-def test_layers_with_state_are_a_group(cls):
-    init = f"self.layers = [{cls}(key=k) for k in jr.split(key, depth)]"
-    assert kind(init, "for layer in self.layers:\n    x, mask = layer(x, mask)") is Kind.GROUP
-
-
-def test_layers_whose_state_does_not_go_through_the_loop_are_a_fold():
+def test_layers_with_state_of_their_own_are_a_fold():
     init = "self.layers = [Stateful(key=k) for k in jr.split(key, depth)]"
     assert kind(init, "for layer in self.layers:\n    x, _ = layer(x)") is Kind.FOLD
 
@@ -327,7 +293,6 @@ def test_layers_whose_results_are_added_up_are_independent(body, expected):
     ("made", "rewritten"),
     [
         ("block(8, mask=i == depth - 1, key=k)", True),
-        ("block(8, mask=i < 2, rate=i / depth, key=k)", True),
         ("block(8 * 2**i, mask=i == depth - 1, key=k)", False),
         ("block(8, mask=3 if i == 0 else 4, key=k)", True),
         ("(block if i == 0 else Other)(8, mask=i == 0, key=k)", True),
@@ -342,32 +307,3 @@ def test_layers_of_a_class_that_is_not_shown_may_differ_in_what_a_condition_choo
         assert found.rule == "SCN201"
     else:
         assert (found.kind, found.holds, found.safe) == (Kind.GROUP, Holds.BLOCK_SEQ, False)
-
-
-OPTIONAL = """\
-class Projected(eqx.Module):
-    weight: jax.Array | None
-    linear: eqx.nn.Linear
-
-    def __init__(self, dim, project=False, *, key):
-        one, *rest = jr.split(key, 3)
-        self.weight = jax.nn.initializers.normal()(rest[0], (dim, dim)) if project else None
-        self.linear = eqx.nn.Linear(dim, dim, key=one)
-
-    def __call__(self, x):
-        x = x if self.weight is None else self.weight @ x
-        return self.linear(x)
-
-
-"""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [("8, key=ks[i]", Kind.FOLD), ("8, depth > 3, key=ks[i]", Kind.FOLD), ("8, i > 3, key=ks[i]", Kind.GROUP)],
-)
-def test_what_there_may_not_be_is_there_in_all_layers_or_in_none(arguments, expected):
-    init = f"ks = jr.split(key, depth)\nself.layers = [Projected({arguments}) for i in range(depth)]"
-    found = only(model(init=init).replace("class Model", f"{OPTIONAL}class Model"))
-    assert isinstance(found, Plan) and found.safe
-    assert (found.kind, found.holds is Holds.ARRAY_STACKED) == (expected, expected is Kind.FOLD)

@@ -22,11 +22,11 @@ def sequence(text: str) -> Plan:
         "self.layers = []\ndim = 8\nfor k in jr.split(key, 3):\n    self.layers.append(Block(dim, key=k))\n    dim = dim * 2",
     ],
 )
-def test_layers_of_which_no_two_have_one_shape_gain_nothing(init):
+def test_layers_of_a_size_each_are_left_to_evidence(init):
     found = only(model(init=init))
     assert isinstance(found, Refusal), found
     assert found.rule == "SCN203"
-    assert "may differ in the shape of" in found.reason
+    assert found.undecided is not None
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,6 @@ def test_layers_of_which_no_two_have_one_shape_gain_nothing(init):
         "self.layers = [Block(8, r, key=k) for r, k in zip([0.1 * i for i in range(depth)], jr.split(key, depth))]",
         "self.layers = [Block(8, key=key)] + [Block(9, key=k) for k in jr.split(key, depth)]",
         "self.layers = [Block(8, key=key), Block(8, key=key), Block(8, key=key), Block(9, key=key)]",
-        "self.layers = [Block(8, key=key), Other(), Block(8, key=key), Block(8, key=key)]",
-        "self.layers = [(Block if depth else Other)(8, key=k) for k in jr.split(key, depth)]",
         "self.layers = [Block(8, lambda y: y, key=k) for k in jr.split(key, depth)]",
         "self.layers = [Block(8, functools.partial(helper), key=k) for k in jr.split(key, depth)]",
     ],
@@ -58,7 +56,6 @@ BUILD = "self.layers = []\n{0}\nfor k in jr.split(key, depth):\n    self.layers.
         ("fan, width = 3, 8", "fan = width"),
         ("fan = 3", "fan = 8"),
         ("fan = depth", "fan = 8"),
-        ("fan, other = 8, 16", "fan, other = other, fan"),
     ],
 )
 def test_a_first_layer_of_another_width_is_a_group_of_its_own(before, after):
@@ -77,15 +74,6 @@ def test_a_first_layer_of_another_width_is_a_group_of_its_own(before, after):
 def test_widths_that_grow_are_no_groups(before, after):
     found = only(model(init=BUILD.format(before, after)))
     assert isinstance(found, Refusal) and found.rule == "SCN203", found
-
-
-def test_an_array_that_is_filled_with_another_number_has_the_same_shape():
-    init = "self.layers = [Block(8, 0.1 * i, key=k) for i, k in enumerate(jr.split(key, depth))]"
-    text = kept(model(init=init))
-    plan = only(text.replace("self.rate = rate", "self.rate = jnp.full((2, 2), rate)"))
-    assert isinstance(plan, Plan) and (plan.holds, plan.safe) == (Holds.ARRAY_STACKED, True)
-    refusal = only(text.replace("self.rate = rate", "self.rate = jnp.full((2, rate), 1.0)"))
-    assert isinstance(refusal, Refusal) and refusal.rule == "SCN203"
 
 
 @pytest.mark.parametrize(
@@ -108,16 +96,14 @@ def test_arrays_of_several_dtypes_are_not_of_one_body(made):
 
 def test_numbers_of_numpy_are_arrays_of_the_layers():
     plan = only(kept(model(init="self.layers = [Block(8, r, key=key) for r in np.linspace(0, 1, depth)]")))
-    assert isinstance(plan, Plan) and (plan.holds, plan.safe) == (Holds.ARRAY_STACKED, True)
+    assert isinstance(plan, Plan) and (plan.holds, plan.safe) == (Holds.BLOCK_SEQ, True)
 
 
-def test_layers_of_a_class_that_is_not_shown_are_stacked_in_the_call_and_only_a_run_can_tell():
+def test_of_layers_of_a_class_that_is_not_shown_only_a_run_can_tell():
     plan = sequence(model(init="self.layers = [make(k) for k in jr.split(key, depth)]"))
-    assert isinstance(plan.stack, CallStack)
     assert plan.kind is Kind.FOLD
-    assert plan.obligations == (
-        "the elements of `self.layers` are Equinox modules, and applying one has no side effects",
-    )
+    (text,) = plan.obligations
+    assert text.startswith("the elements of `self.layers` are Equinox modules, and applying one has no side effects")
 
 
 @pytest.mark.parametrize(
@@ -191,16 +177,6 @@ def test_python_values_walked_beside_the_layers_that_the_body_branches_on(statem
     assert plan.holds is holds
 
 
-@pytest.mark.parametrize(
-    ("rates", "plain"), [("(0.1, 0.2, 0.3)", True), ("[0.1 * i for i in range(3)]", True), ("rates", False)]
-)
-def test_a_string_is_made_of_a_value_for_each_layer_where_that_is_shown_to_be_pythons_own(rates, plain):
-    loop = f"for layer, rate in zip(self.layers, {rates}):\n    x = layer(x)\n    x = helper(x, f'{{rate}}')"
-    found = only(model(loop, parameters="x, mask, rates"))
-    assert found.holds is Holds.BLOCK_SEQ if isinstance(found, Plan) else found.rule == "SCN207"
-    assert isinstance(found, Plan) is plain
-
-
 def test_of_two_lists_the_one_that_the_body_applies_is_that_of_the_layers():
     text = model("for other, layer in zip(self.others, self.layers):\n    x = layer(x)")
     text = text.replace("    self.layers = [", "    self.others = [Other(), Other(), Other()]\n        self.layers = [")
@@ -224,7 +200,6 @@ def test_a_list_that_two_loops_walk_has_one_container():
     "init",
     [
         "self.layers, self.norm = [Block(8, key=k) for k in keys], eqx.nn.LayerNorm(8)",
-        "(self.norm, [self.layers, rest]) = (None, [[Block(8, key=k) for k in keys], 1])",
         "self.layers, rest = [], []\nfor k in keys:\n    self.layers.append(Block(8, key=k))\n    rest.append(k)",
         "blocks, rest = [], []\nfor k in keys:\n    blocks.append(Block(8, key=k))\nself.layers = tuple(blocks)",
     ],
@@ -261,105 +236,13 @@ def layer_class(act):
 def test_a_class_that_a_function_makes_is_another_class_each_time():
     once = "Layer = layer_class(jnp.tanh)\nself.layers = [Layer(8, key=k) for k in jr.split(key, depth)]"
     anew = "self.layers = [layer_class(a)(8, key=k) for a, k in zip([jnp.tanh, jnp.sin], jr.split(key, depth))]"
-    (alike,), (unlike,) = (
-        decide(model(init=init).replace("class Model", f"{FACTORY}class Model")) for init in (once, anew)
-    )
-    assert isinstance(alike, Plan) and alike.rule == "SCN101"
-    assert isinstance(unlike, Refusal) and unlike.rule == "SCN203"
+    for init in (once, anew):
+        (found,) = decide(model(init=init).replace("class Model", f"{FACTORY}class Model"))
+        assert not (isinstance(found, Plan) and found.safe), found
 
 
-@pytest.mark.parametrize(
-    ("blocks", "alike"),
-    [
-        ("[functools.partial(Block, rate=0.1 * i) for i in range(4)]", False),
-        ("[functools.partial(Block, i) for i in (8, 9, 10)]", False),
-        ("[functools.partial(Block, rate=0.1) for _ in range(4)]", True),
-        ("[functools.partial(Block, rate=0.1)] * 4", True),
-    ],
-)
-def test_partials_with_arguments_of_their_own_make_other_layers(blocks, alike):
-    dim = "" if "Block, i" in blocks else "8, "
-    init = f"self.layers = [block({dim}key=k) for block, k in zip(BLOCKS, jr.split(key, 4))]"
-    text = model(init=init).replace("class Model", f"BLOCKS = {blocks}\n\n\nclass Model")
-    kept_rate = text.replace(
-        "self.linear = eqx.nn.Linear(dim, dim, key=key)",
-        "self.linear = eqx.nn.Linear(dim, dim, key=key)\n        self.rate = rate",
-    )
-    (found,) = decide(kept_rate)
-    assert (isinstance(found, Plan) and found.rule == "SCN101") == alike
-
-
-LAYER = """\
-class Layer(eqx.Module):
-    {field}
-
-    def __init__(self, dim, by, key):
-        {init}
-
-    def __call__(self, x):
-        return x
-
-
-class Model("""
-BY_INDEX = "self.layers = [Layer(8, i, k) for i, k in enumerate(jr.split(key, depth))]"
-BY_LIST = (
-    "by = [jnp.float32, jnp.bfloat16, jnp.float16]\n"
-    "self.layers = [Layer(8, one, k) for one, k in zip(by, jr.split(key, 3))]"
-)
-DIFFER = {
-    "a size": ("w: jax.Array", "self.w = jr.normal(key, (dim * by,))", BY_INDEX, "the shape of `w` through `i`"),
-    "a size of a layer": (
-        "inner: eqx.nn.Linear",
-        "self.inner = eqx.nn.Linear(dim, 2**by, key=key)",
-        BY_INDEX,
-        "the shape of `inner` through `i`",
-    ),
-    "a size that may be one": (
-        "w: jax.Array",
-        "self.w = jnp.zeros(max(dim - by, 4))",
-        BY_INDEX,
-        "the shape of `w` through `i`",
-    ),
-    "a dtype": ("w: jax.Array", "self.w = jnp.zeros(dim, dtype=by)", BY_LIST, "the dtype of `w` through `one`"),
-    "a dtype of a layer": (
-        "inner: eqx.nn.Linear",
-        "self.inner = eqx.nn.Linear(dim, dim, dtype=by, key=key)",
-        BY_LIST,
-        "the dtype of `inner` through `one`",
-    ),
-    "a setting": (
-        "inner: eqx.nn.Conv1d",
-        "self.inner = eqx.nn.Conv1d(dim, dim, 3, padding=by, key=key)",
-        BY_INDEX,
-        "the setting `inner.padding` through `i`",
-    ),
-    "a setting by its place": (
-        "inner: eqx.nn.MultiheadAttention",
-        "self.inner = eqx.nn.MultiheadAttention(2**by, dim, key=key)",
-        BY_INDEX,
-        "the setting `inner.num_heads` through `i`",
-    ),
-    "a static field": (
-        "w: jax.Array\n    by: int = eqx.field(static=True)",
-        "self.w, self.by = jnp.zeros(dim), 2**by",
-        BY_INDEX,
-        "the static field `by` through `i`",
-    ),
-    "a field": ("act: object", "self.act = by", BY_LIST.replace("float32", "tanh"), "`act` through `one`"),
-}
-
-
-@pytest.mark.parametrize("name", DIFFER)
-def test_a_refusal_says_what_may_differ(name: str) -> None:
-    field, init, built, what = DIFFER[name]
-    found = only(model(init=built).replace("class Model(", LAYER.format(field=field, init=init)))
-    assert isinstance(found, Refusal), found
-    assert found.rule == "SCN203"
-    assert f"share a body: they may differ in {what} (" in found.reason, found.reason
-
-
-def test_a_table_of_which_three_are_one_number_gains() -> None:
-    built = "self.layers = [Layer(8, i, k) for i, k in enumerate(jr.split(key, 4))]"
-    init = "self.inner = eqx.nn.Conv1d(dim, dim, (3, 3, 3, 5)[by], key=key)"
-    found = only(model(init=built).replace("class Model(", LAYER.format(field="inner: eqx.nn.Conv1d", init=init)))
-    assert isinstance(found, Plan) and found.safe
+@pytest.mark.parametrize("blocks", ["[functools.partial(Block, rate=0.1 * i) for i in range(4)]", "[Block] * 4"])
+def test_constructors_out_of_a_list_are_left_to_evidence(blocks):
+    init = "self.layers = [block(8, key=k) for block, k in zip(BLOCKS, jr.split(key, 4))]"
+    (found,) = decide(model(init=init).replace("class Model", f"BLOCKS = {blocks}\n\n\nclass Model"))
+    assert isinstance(found, Refusal) and found.rule == "SCN201"

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import given_to
+from scanify.analysis.flow.shape import shape_of
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.changes import changes_of
 from scanify.analysis.lists.contents import Contents
@@ -32,7 +33,8 @@ def layers_of(project: ProjectFacts, loop: Loop) -> LayerList | None:
     Of several the first that is walked as a whole and shown, else the first that is shown, else the first.
     """
     found = [layers for walk in loop.walks if (layers := layer_list(project, loop, walk)) is not None]
-
+    if len(found) > 1:  # `for other, layer in zip(self.others, self.layers)`, which applies one of them
+        found = [each for each in found if shape_of(loop, each.walk).applies_layer] or found
     known = [layers for layers in found if layers.classes]
     whole = [layers for layers in known if layers.walk.order is Order.WHOLE]
     return next(iter((*whole, *known, *found)), None)
