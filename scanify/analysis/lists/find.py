@@ -1,11 +1,12 @@
 """Find the lists of layers among the lists that loops iterate over."""
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 
 from scanify.analysis.flow.names import target_names
-from scanify.analysis.flow.statements import given_to
 from scanify.analysis.flow.shape import shape_of
+from scanify.analysis.flow.statements import given_to
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.changes import changes_of
 from scanify.analysis.lists.contents import Contents
@@ -16,6 +17,7 @@ from scanify.analysis.lists.layer_list import FEW, LayerList, identity, not_show
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.sites import Sites, field_sites, local_sites
+from scanify.analysis.lists.statements import Grown, Other, statements_about
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
@@ -261,8 +263,11 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nes
     if alias is not None:
         field, part = alias
         layers = _of_base(project, loop, walk, field)
-        if layers is None or not part:
-            return replace(layers, name=loop.code(base)) if layers is not None else None
+        if layers is None:
+            return None
+        layers = replace(layers, open=(*layers.open, *_changed(home, name)))
+        if not part:
+            return replace(layers, name=loop.code(base))
         return _with_sites(loop, replace(layers, name=loop.code(base), view=True, sites=(), annotations=()), 0, Sites())
     reader = ContentsReader(project, nested)
     reader.value(home, base)
@@ -283,6 +288,15 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nes
         return replace(layers, sites=(Called(loop.module.place(loop.node.func), loop.module.place(argument)),))
     sites = Sites(in_call=CallStack(f"the list is the parameter `{name}`"))
     return _with_sites(loop, layers, nested, sites if layers.parameter else local_sites(home, loop, name))
+
+
+def _changed(home: Home, name: str) -> Iterator[Obligation]:
+    """Yield what the function does to the list that a name holds after it is bound."""
+    for each in statements_about(home, home.function.body if home.function is not None else (), name):
+        if isinstance(each, Grown):
+            yield not_shown(f"`{name}` gets other elements", home.module.place(each.statement))
+        elif isinstance(each, Other):
+            yield not_shown(each.text, home.module.place(each.node))
 
 
 def _alias(home: Home, name: str) -> tuple[ast.Attribute, bool] | None:
