@@ -12,6 +12,7 @@ from scanify.analysis.flow.round_trips import round_trips
 from scanify.analysis.flow.shape import LoopShape, shape_of
 from scanify.analysis.language.constructor import obligations_of
 from scanify.analysis.language.loop import LoopObligations, understood
+from scanify.analysis.language.shapes import RESIZED
 from scanify.analysis.language.types import (
     Applied,
     Array,
@@ -156,6 +157,10 @@ def _not_carried(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterato
             if isinstance(option, Function | LibraryFunction | Applied):
                 reason = f"`{name}` is a function that each layer makes another one of"
                 yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node))
+    for name, value in body.results.items():
+        if all(isinstance(each, Array) and (each.shape or "").endswith(RESIZED) for each in options(value)):
+            reason = f"`{name}` has another size after each layer: a part of it goes on, or more behind it"
+            yield Problem("SCN216", reason, shape.names.read_first.get(name, loop.node))
     for name, node, value in body.ys:
         if any(isinstance(each, Function | Applied) for each in parts_of(value)):
             what = f"`{name}` collects" if name else "this returns"

@@ -54,7 +54,8 @@ class Base(ABC):
         self.muted = 0
         self.raising = 0
         self.clock = 0
-        self.past = 0
+        self.past = -1_000_000_000  # apart from the numbers of the clock, which count as negative when they are old
+        self.sites: dict[tuple[int, bool], int] = {}
         self.since = 0
         self.active: list[ast.AST] = []
         self.grown: dict[int, Type] = {}  # what was added to containers, by their numbers
@@ -104,13 +105,19 @@ class Base(ABC):
         finally:
             self.muted -= 1
 
-    def tick(self) -> int:
-        """The number of a container that is made now; negative if the code runs before the iteration."""
-        if self.muted:
-            self.past -= 1
-            return self.past
-        self.clock += 1
-        return self.clock
+    def tick(self, node: ast.AST | None = None) -> int:
+        """The number of a container that is made now; negative if the code runs before the iteration.
+
+        Containers that one display makes have one number: what is added to one may be in each.
+        """
+        site = id(node), self.muted > 0
+        if site not in self.sites:
+            self.clock += not self.muted
+            self.past -= self.muted > 0
+            if node is None:
+                return self.past if self.muted else self.clock
+            self.sites[site] = self.past if self.muted else self.clock
+        return self.sites[site]
 
     def is_fresh(self, number: int) -> bool:
         """True if a container was made in this iteration."""

@@ -22,8 +22,41 @@ Layers that are built alike and applied one after another make that size the one
 """
 
 
+RESIZED = " resized"
+"""Ends the shape of an array that is a carry with another size: a part of it, or one with more behind it."""
+_JOINS = frozenset("concatenate concat hstack vstack column_stack append stack tile repeat pad".split())
+
+
+def resized(value: Array) -> Array:
+    """A part of an array, or one with more behind it; if that was of another size already, it may be what it was."""
+    again = value.shape is None or RESIZED in value.shape
+    return Array(None if again else f"{value.shape}{RESIZED}", value.cast, value.certain)
+
+
+def joined(name: str, args: Types) -> Array | None:
+    """The result of a concatenation with a carry in it; None for all other functions."""
+    if name not in _JOINS or not args:
+        return None
+    parts = args[0].parts if isinstance(args[0], Items) else args[:1]
+    several = name in ("tile", "repeat", "pad", "append") or (parts is not None and len(parts) > 1)
+    carries = [each for each in parts or () if isinstance(each, Array) and each.shape and LAST_AXIS not in each.shape]
+    return resized(carries[0]) if several and carries else None
+
+
+def is_cut(part: ast.expr) -> bool:
+    """True if a subscript takes a part of an axis: `x[::2]`, `x[:, 1:]`, `x[: n // 2]`."""
+    slices = part.elts if isinstance(part, ast.Tuple) else [part]
+    cuts = [each for each in slices if isinstance(each, ast.Slice)]
+    bounds = [bound for each in cuts for bound in (each.lower, each.upper, each.step) if bound is not None]
+    return len(cuts) == len(slices) and any(
+        not isinstance(each, ast.Constant) or each.value not in (0, 1) for each in bounds
+    )
+
+
 def weakened(value: Array) -> Array:
     """The result of a product with a matrix."""
+    if value.shape is not None and value.shape.endswith(RESIZED):
+        return Array(None, value.cast, value.certain)
     if value.shape is None or value.shape.endswith(LAST_AXIS):
         return value
     return Array(f"{value.shape}{LAST_AXIS}", value.cast, value.certain)

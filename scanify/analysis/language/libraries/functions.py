@@ -8,7 +8,7 @@ import ast
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.libraries.higher import HIGHER, TRANSFORMS
 from scanify.analysis.language.parts import element_of, plain_arrays
-from scanify.analysis.language.shapes import SAME_SHAPE, cast_of, texts, turned, whole_shape
+from scanify.analysis.language.shapes import SAME_SHAPE, cast_of, joined, texts, turned, whole_shape
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 from scanify.analysis.language.types import (
     Applied,
@@ -164,6 +164,8 @@ class Libraries(Base):
         arrays = [option for value in values for option in options(value) if isinstance(option, Array)]
         cast = cast_of(node, keywords) or next((each.cast for each in arrays[name == "where" :] if each.cast), None)
         shapes = {each.shape for each in arrays} - {None}
+        if (found := joined(name, args)) is not None:
+            return found
         if name in SAME_SHAPE and len(shapes) == 1:
             return Array(shapes.pop(), cast)
         if name in ("transpose", "swapaxes", "matrix_transpose", "moveaxis") and args and isinstance(args[0], Array):

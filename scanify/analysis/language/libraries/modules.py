@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.parts import element_of
-from scanify.analysis.language.shapes import KEEPS_SHAPE, weakened
+from scanify.analysis.language.shapes import KEEPS_SHAPE, resized, weakened
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 from scanify.analysis.language.types import (
     Array,
@@ -90,6 +90,12 @@ class LibraryModules(Base):
             return self.note(env.module, node, f"calling an `{name}` is not listed")
         if name == "Linear":
             return weakened(_kept(args))
+        if (
+            _stride(given) not in (None, "1")
+            and _kept(args).shape is not None
+            and name.startswith(("Conv", "MaxPool", "AvgPool"))
+        ):
+            return resized(Array(_kept(args).shape))
         return _kept(args) if name in KEEPS_SHAPE or self._same_padding(value, given) else Array()
 
     def _same_padding(self, value: LibraryObject, given: Mapping[str | int, Type]) -> bool:
@@ -102,6 +108,11 @@ class LibraryModules(Base):
         padding = texts.get("padding", "0")
         same = padding in ("'SAME'", "'same'") or (size, padding) in (("1", "0"), ("3", "1"), ("5", "2"), ("7", "3"))
         return same and stride == "1"
+
+
+def _stride(given: Mapping[str | int, Type]) -> str | None:
+    stride = given.get("stride")
+    return stride.text if isinstance(stride, Static) else None
 
 
 def _kept(args: Types) -> Array:

@@ -7,6 +7,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.meaning import Package as IndexPackage
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base, code_of
+from scanify.analysis.language.shapes import is_cut, resized
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 from scanify.analysis.language.types import (
     GIVEN,
@@ -188,7 +189,7 @@ class Expressions(Base):
             return Unknown("an element that a class of the project computes")
         match value:
             case Array():
-                return Array(certain=value.certain)
+                return resized(value) if is_cut(node.slice) else Array(certain=value.certain)
             case Given():
                 return Given(f"{value.name}[...]", value.line) if not value.name.endswith("[...]") else value
             case Static(text=text):
