@@ -31,12 +31,14 @@ from scanify.analysis.lists.gain import Gain, gain_of
 from scanify.analysis.lists.layer_list import LayerList, Reason, Varies
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.text import called
 from scanify.analysis.plan import Bodies, Kind
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.of_list import uses_of
 from scanify.analysis.uses.use import Uses
 from scanify.analysis.values.classes import dotted
 
+_REGISTER = "register `{cls}` (`jax.tree_util.register_dataclass`), or make it an `equinox.Module`"
 _SUPER = "`super()` without arguments does not work in the function of a scan"
 
 
@@ -81,7 +83,7 @@ def fact_of(
     shape = _with_types(shape, body)
     alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)
     gain = Gain() if trees else gain_of(project, layers)
-    problems = tuple(_problems(loop, layers, shape, body))
+    problems = tuple(_problems(project, loop, layers, shape, body))
     grouped = _grouped(loop, layers, shape, body)
     return LoopFact(
         loop,
@@ -131,11 +133,13 @@ def _with_types(shape: LoopShape, body: LoopObligations) -> LoopShape:
     return replace(shape, xs=(*shape.xs[:first], *xs)) if xs else shape
 
 
-def _problems(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations) -> Iterator[Reason]:
+def _problems(
+    project: ProjectFacts, loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations
+) -> Iterator[Reason]:
     for each in shape.problems:
-        yield each.rule, _reason(loop, layers, each), _place(loop, each.node)
-    for each in _not_carried(loop, shape, body):
-        yield each.rule, each.reason, _place(loop, each.node)
+        yield each.rule, _reason(loop, layers, each), _place(loop, each.node), each.remedy
+    for each in _not_carried(project, loop, shape, body):
+        yield each.rule, each.reason, _place(loop, each.node), each.remedy
     yield from iterator_problems(loop, layers, shape, body)
     for text, place in body.effects.items():
         yield "SCN207", text, place
@@ -150,13 +154,24 @@ def _problems(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligat
                 yield "SCN212", _SUPER, _place(loop, node)
 
 
-def _not_carried(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[Problem]:
+def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[Problem]:
     """Carries that no scan can carry: functions, and what a body returns instead of arrays."""
     for name, start in body.starts.items():
         for option in options(start):
             if isinstance(option, Function | LibraryFunction | Applied):
                 reason = f"`{name}` is a function that each layer makes another one of"
                 yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node))
+            elif isinstance(option, Object) and project.classes.is_opaque(option.cls):
+                cls = option.cls.name
+                reason = (
+                    f"`{name}` is a `{cls}`, which is no pytree: a scan carries arrays and what jax finds arrays in"
+                )
+                yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node), _REGISTER.format(cls=cls))
+        for made in shape.starts.get(name, ()):
+            if (called(made) or "").rpartition(".")[2] in ("ShapeDtypeStruct", "eval_shape", "filter_eval_shape"):
+                yield Problem(
+                    "SCN206", f"`{name}` is a shape without an array", made, "keep the loop: it computes shapes"
+                )
     for name, value in body.results.items():
         if all(isinstance(each, Array) and (each.shape or "").endswith(RESIZED) for each in options(value)):
             reason = f"`{name}` has another size after each layer: a part of it goes on, or more behind it"

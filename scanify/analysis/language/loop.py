@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.language.carries import kept_conditions, start_conditions
 from scanify.analysis.language.libraries.modules import LAYER
 from scanify.analysis.language.project.calls import about
-from scanify.analysis.language.shapes import LAST_AXIS
 from scanify.analysis.language.types import (
     Array,
     ClassOf,
@@ -36,9 +36,6 @@ from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.scope import FUNCTIONS, Scope
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
-
-_NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
-"""Dtypes that a layer's parameters usually do not have: what a layer adds to such an array gives another dtype."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +218,7 @@ class _LoopWalker(Walker):
         self.collected = frozenset(each.name for each in self.shape.collections) | (
             {self.loop.appends_to} if self.loop.appends_to else frozenset()
         )
-        body = replace(env.copy(), several=self._bound_in_loop(times=2))
+        body = replace(env.copy(), several=self._bound_in_loop(times=2) - set(self.shape.carry))
         with self.silent():
             self.run(self.loop.ahead_body, body, [])
         self.starts = {name: body.lookup(name) or Nothing() for name in self.shape.carry}
@@ -324,17 +321,23 @@ class _LoopWalker(Walker):
                     self.condition(self.loop.module, self.loop.node, text)
                     found.append(Array(name))
                 case Items(parts=tuple() as parts):
-                    made = tuple(self._carried(f"{name}[{at}]", part) for at, part in enumerate(parts))
+                    names = option.keys if option.keys is not None else range(len(parts))
+                    made = tuple(self._carried(f"{name}[{at!r}]", part) for at, part in zip(names, parts, strict=True))
                     found.append(Items(option.kind, made, None, self.tick(), option.keys))
                 case Items():
                     found.append(Items(option.kind, None, Array(f"{name}[...]"), self.tick()))
-                case Nothing():
-                    found.append(option)
+                case Object(cls=cls, fields=tuple() as fields):
+                    found.append(Object(cls, tuple((at, self._field(name, cls, at, each)) for at, each in fields)))
                 case Unknown():
                     found.append(Array(name, None, False))
                 case _:
                     found.append(option)
         return join(found)
+
+    def _field(self, name: str, cls: Definition, field: str, value: Type) -> Type:
+        """The type of a field of a carried object: a static field stays as it is."""
+        static = self.is_static_field(cls, field)
+        return value if static else self._carried(f"{name}.{field}", value)
 
     def _changes(self, carries: dict[str, Type], after: Env, body: Env) -> bool:
         """Join the carries with what an iteration made of them; True if their types have changed."""
@@ -352,38 +355,9 @@ class _LoopWalker(Walker):
         for name, before in carries.items():
             if name in self.shape.last or isinstance(self.starts.get(name), Nothing):
                 continue
-            value = after.names.get(name, Nothing())
-            casts = {each.cast for each in options(value) if isinstance(each, Array)}
-            for start in options(self.starts.get(name)):
-                cast = start.cast if isinstance(start, Array) else None
-                if cast is not None and cast.rpartition(".")[2].strip("'\"") in _NARROW and casts != {cast}:
-                    text = f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop"
-                    self.condition(self.loop.module, self.loop.node, text)
-            for text in _doubts(name, before, value):
+            value, start = after.names.get(name, Nothing()), self.starts.get(name, Nothing())
+            for text in (
+                *start_conditions(self.loop, self.shape, name, start, value),
+                *kept_conditions(name, start, before, value),
+            ):
                 self.condition(self.loop.module, self.loop.node, text)
-
-
-def _doubts(name: str, before: Type, after: Type) -> Iterator[str]:
-    for option in options(after):
-        match option:
-            case Array():
-                shapes = {each.shape for each in options(before) if isinstance(each, Array)}
-                if (option.shape or "").removesuffix(LAST_AXIS) not in shapes:
-                    yield f"`{name}` keeps its shape, which its layers are not shown to keep"
-                if option.cast is not None:
-                    yield f"`{name}` keeps its dtype, though it is cast to `{option.cast}`"
-            case Items(parts=tuple() as parts) if isinstance(before, Items) and before.parts is not None:
-                if len(before.parts) != len(parts):
-                    yield f"`{name}` has as many parts after each layer as before"
-                else:
-                    for at, (one, other) in enumerate(zip(before.parts, parts, strict=True)):
-                        yield from _doubts(f"{name}[{at}]", one, other)
-            case Items():
-                if not isinstance(before, Items):
-                    yield f"`{name}` is a {option.kind} before the loop, as it is after each layer"
-            case Static():
-                yield f"`{name}` is an array after each layer"
-            case Unknown(why=why, noted=False):
-                yield f"`{name}` keeps its shape and dtype: {why}"
-            case _:
-                pass

@@ -1,8 +1,10 @@
 """Which operations keep the shape and the dtype of a carry."""
 
 import ast
+import re
+from collections.abc import Sequence
 
-from scanify.analysis.language.types import Array, Items, Named, Static, Types
+from scanify.analysis.language.types import Array, Items, Named, Nothing, Static, Type, Types
 
 SAME_SHAPE = frozenset(
     "relu relu6 silu swish gelu sigmoid tanh softplus elu leaky_relu selu celu hard_tanh hard_sigmoid hard_silu mish "
@@ -62,14 +64,68 @@ def weakened(value: Array) -> Array:
     return Array(f"{value.shape}{LAST_AXIS}", value.cast, value.certain)
 
 
-def cast_of(node: ast.expr, keywords: Named) -> str | None:
-    if isinstance(node, ast.Call) and "dtype" in keywords:
-        found = next(each.value for each in node.keywords if each.arg == "dtype")
-        value = keywords["dtype"]
-        if isinstance(value, Static) and (value.text or "").startswith("dtype:"):
-            return None
-        return ast.unparse(found)
+_DTYPE_AT = {"asarray": 1, "array": 1, "zeros": 1, "ones": 1, "empty": 1, "full": 2, "convert_element_type": 1}
+_DTYPES = frozenset(
+    "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 bool_ complex64 complex128".split()
+)
+_COMPLEX = frozenset("fft ifft fft2 ifft2 fftn ifftn rfft rfft2 rfftn ihfft complex complex64 complex128".split())
+_REAL = frozenset("abs absolute real imag angle irfft irfft2 irfftn hfft".split())
+_BOOLEAN = frozenset(
+    "isfinite isnan isinf logical_and logical_or logical_not logical_xor greater greater_equal less less_equal equal "
+    "not_equal isclose isin signbit".split()
+)
+_INTEGERS = frozenset("argmax argmin argsort searchsorted".split())
+
+
+def cast_of(node: ast.expr, name: str, args: Types, keywords: Named) -> str | None:
+    """The dtype that a function of arrays gives its result, as written; None if it keeps that of its arguments."""
+    call = node if isinstance(node, ast.Call) else None
+    written = {each.arg: each.value for each in call.keywords if each.arg is not None} if call is not None else {}
+    for key in ("dtype", "preferred_element_type", "new_dtype"):
+        if key in keywords and key in written:
+            return _dtype(written[key], keywords[key])
+    at = _DTYPE_AT.get(name, len(args))
+    if call is not None and at < len(args) == len(call.args):
+        return _dtype(call.args[at], args[at])
+    if name in _COMPLEX:
+        return "complex"
+    if name in _DTYPES:
+        return name
+    if name in _BOOLEAN:
+        return "bool"
+    whole = name == "arange" or (name in ("asarray", "array") and len(args) == 1)
+    texts = [each.text if isinstance(each, Static) else None for each in args]
+    if name in _INTEGERS or (whole and args and all(map(_is_whole, texts))):
+        return "int32"
     return None
+
+
+def _dtype(node: ast.expr, value: Type) -> str | None:
+    """A dtype as it is written; None for that of an array, "complex" for one that is complex."""
+    text = ast.unparse(node)
+    if isinstance(value, Nothing) or (isinstance(value, Static) and (value.text or "").startswith("dtype:")):
+        return None
+    return "complex" if "complex" in text else text
+
+
+def _is_whole(text: str | None) -> bool:
+    return (text or "").lstrip("-").isdigit()
+
+
+_INTEGRAL = re.compile(r"\b(bool|bool_|u?int\d*)\W*$")  # dtypes that an operation with floats leaves behind
+
+
+def result_cast(arrays: Sequence[Array]) -> str | None:
+    """The dtype that arrays were cast to and that an operation on them keeps."""
+    casts = [each.cast for each in arrays]
+    if len(casts) == 1:
+        return casts[0]
+    return "complex" if "complex" in casts else next((c for c in casts if c and not _INTEGRAL.search(c)), None)
+
+
+def keeps_cast(name: str) -> bool:
+    """False if a function gives real numbers of complex ones."""
+    return name not in _REAL
 
 
 def turned(value: Array, how: str) -> Array:

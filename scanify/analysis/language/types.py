@@ -42,9 +42,13 @@ class Given:
 
 @dataclass(frozen=True)
 class Static:
-    """A number, text, bool, dtype or shape. `text` identifies it: equal texts mean equal values."""
+    """A number, text, bool, dtype or shape. `text` identifies it: equal texts mean equal values.
+
+    `numpy` is true of an array of numpy: in a field of a layer a stack makes an array of jax of it.
+    """
 
     text: str | None = None
+    numpy: bool = False
 
 
 GIVEN = "given "
@@ -269,7 +273,7 @@ def _merge(one: Type, other: Type) -> Type:
             return Items(one.kind, parts, None, fresh, one.keys if one.keys == other.keys else None)
         elements = [each.element for each in (one, other) if each.parts != ()]
         return Items(one.kind, None, join(elements) if elements else None, fresh)
-    return Static()
+    return Static(None, getattr(one, "numpy", False) or getattr(other, "numpy", False))
 
 
 def settled(value: Type) -> Type:

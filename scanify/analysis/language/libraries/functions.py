@@ -8,7 +8,16 @@ import ast
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.libraries.higher import HIGHER, TRANSFORMS
 from scanify.analysis.language.parts import element_of, plain_arrays
-from scanify.analysis.language.shapes import SAME_SHAPE, cast_of, joined, texts, turned, whole_shape
+from scanify.analysis.language.shapes import (
+    SAME_SHAPE,
+    cast_of,
+    joined,
+    keeps_cast,
+    result_cast,
+    texts,
+    turned,
+    whole_shape,
+)
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 from scanify.analysis.language.types import (
     Applied,
@@ -31,6 +40,7 @@ from scanify.analysis.language.types import (
     is_static,
     keywords_of,
     options,
+    parts_of,
 )
 from scanify.analysis.values import tables
 
@@ -40,6 +50,8 @@ _SAID = {
 }
 _HOST = ("numpy", "math", "cmath", "scipy")
 _ARRAYS = ("jax", "equinox", "einops")
+_SIZED = frozenset("zeros ones empty full eye iota tri".split())
+_PYTHON_VALUES = frozenset("dtype finfo iinfo issubdtype shape ndim size isscalar result_type promote_types".split())
 _STATIC_PACKAGES = frozenset("math cmath operator itertools re copy dataclasses typing collections functools".split())
 _MANY = frozenset("jax.random.split".split())
 _ONE = frozenset(
@@ -159,10 +171,15 @@ class Libraries(Base):
             "named_scope",
         ):
             return Static()
+        sizes = args if name in ("arange", "linspace") else args[:1] if name in _SIZED else ()
+        if any(isinstance(each, Array) for size in sizes for each in parts_of(size)):
+            return self.note(env.module, node, "the shape of its result depends on values")
         if name in tables.SHAPED_BY_VALUES and "size" not in keywords:
             return self.note(env.module, node, "the shape of its result depends on values")
         arrays = [option for value in values for option in options(value) if isinstance(option, Array)]
-        cast = cast_of(node, keywords) or next((each.cast for each in arrays[name == "where" :] if each.cast), None)
+        cast = cast_of(node, name, args, keywords)
+        if cast is None and keeps_cast(name):
+            cast = result_cast(arrays[name == "where" :])
         shapes = {each.shape for each in arrays} - {None}
         if (found := joined(name, args)) is not None:
             return found
@@ -187,7 +204,8 @@ class Libraries(Base):
             )
         if root == "copy" and args:
             return args[0]
-        return Static() if all(map(is_static, args)) else Array()
+        made = root == "numpy" and name not in _PYTHON_VALUES
+        return Static(None, made) if all(map(is_static, args)) else Array()
 
     def _is_tree(self, value: Type, package: str) -> bool:
         """True if a function on trees is passed a module, into which jax looks."""

@@ -60,17 +60,21 @@ class HigherOrder(Base):
         if isinstance(args[0], Array | Static | Nothing | Given):
             return self.note(env.module, node, why_of(node.args[0] if isinstance(node, ast.Call) else node, args[0]))
         for value in (*args[1:], *keywords.values()):
-            if qualname != "functools.partial" and not is_data(value):
+            if qualname != "functools.partial" and not qualname.endswith("eval_shape") and not is_data(value):
                 return self.note(env.module, node, "an argument of the transformation is not understood")
         if qualname == "functools.partial":
             return Applied(qualname, args[0], tuple(args[1:]), keywords_of(keywords))
         if qualname in ("jax.jvp", "jax.linearize"):
             self.call(env, node, args[0], [Array()], {})
             return Items("tuple", (Array(), LibraryFunction("jax.lax.stop_gradient")), None, self.tick())
+        if qualname.endswith("eval_shape"):
+            self.call(env, node, args[0], list(args[1:]), {})
+            return Static()
         moved = any(
             not _is_first_axis(keywords[each]) for each in ("in_axes", "out_axes", "in_specs") if each in keywords
         )
-        return Applied(f"{qualname} moved" if moved else qualname, args[0])
+        axes = {"in_axes": keywords["in_axes"]} if "in_axes" in keywords else {}
+        return Applied(f"{qualname} moved" if moved else qualname, args[0], (), keywords_of(axes))
 
     def call_applied(self, env: Env, node: ast.expr, callee: Applied, args: Types, keywords: Named) -> Type:
         """Call what a transformation returned: it calls the function."""
@@ -98,9 +102,8 @@ class HigherOrder(Base):
             return Array()
         if name in ("value_and_grad", "filter_value_and_grad"):
             return Items("tuple", (found, Array()), None, self.tick())
-        if name in ("eval_shape", "filter_eval_shape"):
-            return Static()
-        return plain_arrays([found]) if callee.by.endswith("moved") and isinstance(found, Array) else found
+        wider = callee.by.endswith("moved") or _has_whole(dict(callee.keywords).get("in_axes"), args, found)
+        return plain_arrays([found]) if wider and isinstance(found, Array) else found
 
     def _call_rule(self, env: Env, node: ast.expr, rule: Type, args: Types) -> None:
         """Walk a rule of a derivative with arrays for all that it is passed."""
@@ -171,6 +174,16 @@ class HigherOrder(Base):
             del where
             return values[1] if len(values) > 1 else Array()
         return self.note(env.module, node, f"`{name}` calls a function in a way that is not listed")
+
+
+def _has_whole(axes: Type | None, args: Types, found: Type) -> bool:
+    """True if `vmap` adds an axis to a result that has the shape of an argument which is not mapped over."""
+    parts = axes.parts if isinstance(axes, Items) and axes.parts is not None else ()
+    shape = found.shape if isinstance(found, Array) else None
+    pairs = list(zip(parts, args, strict=False))
+    whole = {each.shape for axis, each in pairs if isinstance(axis, Nothing) and isinstance(each, Array)}
+    mapped = {each.shape for axis, each in pairs if not isinstance(axis, Nothing) and isinstance(each, Array)}
+    return shape is not None and shape in whole - mapped
 
 
 def _is_first_axis(value: Type) -> bool:

@@ -4,7 +4,7 @@ import ast
 from functools import partial
 
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.shapes import texts, turned, whole_shape
+from scanify.analysis.language.shapes import cast_of, keeps_cast, texts, turned, whole_shape
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Array,
@@ -24,6 +24,7 @@ from scanify.analysis.language.types import (
     is_data,
     is_static,
     join,
+    parts_of,
 )
 from scanify.analysis.values import tables
 
@@ -74,15 +75,17 @@ class Methods(Base):
         if name == "astype":
             back = bool(args) and isinstance(args[0], Static) and (args[0].text or "").startswith("dtype:")
             text = None if back or not isinstance(node, ast.Call) or not node.args else ast.unparse(node.args[0])
-            return Array(of.shape, text, of.certain)
+            return Array(of.shape, "complex" if "complex" in (text or "") else text, of.certain)
         if name == "reshape":
+            if any(isinstance(each, Array) for size in args for each in parts_of(size)):
+                return self.note(env.module, node, "the shape of its result depends on values")
             shape = whole_shape(args)
             return Array(shape, of.cast)
         if name in ("transpose", "swapaxes"):
             return turned(of, f"{name}({texts(args)})")
         if name in ("copy", "round", "clip", "conj", "block_until_ready", "cumsum", "cumprod"):
             return of
-        return Array(None, of.cast)
+        return Array(None, cast_of(node, name, (), keywords) or (of.cast if keeps_cast(name) else None))
 
     def container_method(self, env: Env, node: ast.expr, of: Items, name: str, args: Types, keywords: Named) -> Type:
         holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node

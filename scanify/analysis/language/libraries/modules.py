@@ -91,7 +91,7 @@ class LibraryModules(Base):
         if name == "Linear":
             return weakened(_kept(args))
         if (
-            _stride(given) not in (None, "1")
+            _text(given.get("stride")) not in (None, "1")
             and _kept(args).shape is not None
             and name.startswith(("Conv", "MaxPool", "AvgPool"))
         ):
@@ -102,17 +102,19 @@ class LibraryModules(Base):
         """True if a convolution has an input and an output of one shape."""
         if not value.qualname.rpartition(".")[2].startswith("Conv"):
             return False
-        texts = {key: each.text for key, each in given.items() if isinstance(each, Static)}
-        size = texts.get("kernel_size") or texts.get(2) or texts.get(3)
-        stride = texts.get("stride", "1")
-        padding = texts.get("padding", "0")
+        at = 3 if value.qualname.endswith(("Conv", "ConvTranspose")) else 2
+        size, stride, padding = (
+            _text(given.get(key, given.get(at + place, default)))
+            for place, (key, default) in enumerate(
+                {"kernel_size": None, "stride": Static("1"), "padding": Static("0")}.items()
+            )
+        )
         same = padding in ("'SAME'", "'same'") or (size, padding) in (("1", "0"), ("3", "1"), ("5", "2"), ("7", "3"))
         return same and stride == "1"
 
 
-def _stride(given: Mapping[str | int, Type]) -> str | None:
-    stride = given.get("stride")
-    return stride.text if isinstance(stride, Static) else None
+def _text(value: Type | None) -> str | None:
+    return value.text if isinstance(value, Static) else None
 
 
 def _kept(args: Types) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.shapes import turned
+from scanify.analysis.language.shapes import keeps_cast, turned
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     GIVEN,
@@ -103,7 +103,7 @@ class Objects(Base):
         if name in ("T", "mT") and isinstance(value, Array):
             return turned(value, name)
         if name in tables.VIEWS:
-            return Array(None, value.cast, value.certain)
+            return Array(None, value.cast if keeps_cast(name) else None, value.certain)
         if name == "at":
             return LibraryObject("jax.at", (("of", value),))
         return LibraryFunction(f"array.{name}", value)
@@ -280,12 +280,22 @@ class Objects(Base):
     def _as_stored(self, cls: Definition, name: str, value: Type) -> Type:
         """The type of a field, unless other code may put something else there."""
         if all(isinstance(each, Array | Static | Nothing) for each in options(value)):
-            return join(Array() if isinstance(each, Array) else each for each in options(value))
+            own = self.is_static_field(cls, name)
+            stacked = (isinstance(each, Array) or (isinstance(each, Static) and each.numpy) for each in options(value))
+            return join(
+                Array() if array and not own else each for each, array in zip(options(value), stacked, strict=True)
+            )
         if self.classes.is_replaced(cls, name) or self._is_exchanged(name):
             return self._only_declared(cls, name)
         if any(isinstance(each, Items) and not is_data(each) for each in options(value)) and not self.is_kept(name):
             return self._only_declared(cls, name)
         return settled(value)
+
+    def is_static_field(self, cls: Definition, name: str) -> bool:
+        """True if a field is declared static: jax does not look into it."""
+        field = self.classes.fields(cls).get(name)
+        keywords = field.default.keywords if field is not None and isinstance(field.default, ast.Call) else []
+        return any(each.arg == "static" and ast.unparse(each.value) != "False" for each in keywords)
 
     def _only_declared(self, cls: Definition, name: str) -> Type:
         """What the annotation of a field says, whatever its constructor stores."""

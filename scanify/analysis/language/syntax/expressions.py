@@ -29,6 +29,7 @@ from scanify.analysis.language.types import (
     is_static,
     join,
     options,
+    parts_of,
     without_none,
 )
 from scanify.analysis.values.classes import dotted, library_module
@@ -93,7 +94,7 @@ class Expressions(Base):
                 parts = [each for each in (node.lower, node.upper, node.step) if each is not None]
                 values = [self.evaluate(each, env) for each in parts]
                 for part, value in zip(parts, values, strict=True):
-                    if not is_data(value):
+                    if not is_data(value) or isinstance(value, Array):
                         self.note(env.module, part, why_of(part, value))
                 return Static() if all(map(is_static, values)) else Array()
             case _:
@@ -187,11 +188,17 @@ class Expressions(Base):
             return self.note(module, node, why_of(node.slice, index))
         if self.asks(env, node, value, "__getitem__"):
             return Unknown("an element that a class of the project computes")
+        if isinstance(value, Array | Given) and any(getattr(each, "cast", None) == "bool" for each in parts_of(index)):
+            return self.note(module, node, "the shape of its result depends on values")
         match value:
             case Array():
-                return resized(value) if is_cut(node.slice) else Array(certain=value.certain)
+                wider = value.shape is not None and _has_new_axis(node.slice)
+                if is_cut(node.slice):
+                    return resized(value)
+                return Array(f"{value.shape} with another axis" if wider else None, value.cast, value.certain)
             case Given():
-                return Given(f"{value.name}[...]", value.line) if not value.name.endswith("[...]") else value
+                part = ast.unparse(node.slice) if isinstance(node.slice, ast.Slice) else "..."
+                return Given(f"{value.name}[{part}]", value.line) if not value.name.endswith("]") else value
             case Static(text=text):
                 at = index.text if isinstance(index, Static) else None
                 return Static(f"{text}[{at}]" if text and (at or text.startswith(GIVEN)) else None)
@@ -267,6 +274,13 @@ class Expressions(Base):
         return self.call(env, node, callee, args, keywords)
 
     # -- conditions ------------------------------------------------------------------------------------------------
+
+
+def _has_new_axis(index: ast.expr) -> bool:
+    """True for `[:, None]` and `[jnp.newaxis]`."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    none = any(isinstance(each, ast.Constant) and each.value is None for each in parts)
+    return none or any((dotted(each) or "").endswith("newaxis") for each in parts)
 
 
 def _is_read_in(module: Module, name: str) -> bool:

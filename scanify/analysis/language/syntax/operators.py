@@ -1,13 +1,13 @@
 """Operators, comparisons and conditions."""
 
 import ast
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.shapes import LAST_AXIS, weakened
+from scanify.analysis.language.shapes import LAST_AXIS, result_cast, weakened
 from scanify.analysis.language.types import (
     Array,
     ClassOf,
@@ -39,7 +39,6 @@ _OPERATORS = {
 }  # fmt: skip
 _OF_ENUMS = frozenset({"__str__", "__repr__", "__init__"})
 _LONGEST = 200  # elements that are kept one by one
-_INTEGRAL = re.compile(r"\b(bool|bool_|u?int\d*)\W*$")  # dtypes that an operation with floats leaves behind
 
 
 class Operators(Base):
@@ -73,6 +72,8 @@ class Operators(Base):
                     return self.note(env.module, node, why_of(part, option))
         if any(isinstance(each, Array) for each in flat):
             found = _arrays(values)
+            if name in ("and", "or", "xor", "invert") and {getattr(each, "cast", None) for each in flat} == {"bool"}:
+                return replace(found, cast="bool")
             return weakened(found) if name == "matmul" else found
         if any(isinstance(each, Given) for each in flat):
             given = next(each for each in flat if isinstance(each, Given))
@@ -82,7 +83,7 @@ class Operators(Base):
             for each in kinds:
                 self.in_order(env.module, node, each)  # type: ignore[attr-defined]
             return Items(kinds[0].kind, None, join(each.element for each in kinds), self.tick())
-        return Static()
+        return Static(None, any(isinstance(each, Static) and each.numpy for each in flat))
 
     def _own_operator(
         self, node: ast.AST, name: str, parts: Sequence[ast.expr], values: Sequence[Type], env: Env
@@ -114,7 +115,7 @@ class Operators(Base):
                 found.append(Static())
             else:
                 compared = self.operation(node, operator, own, [without_none(each) for each in pair], env)
-                found.append(Array() if isinstance(compared, Array) else compared)
+                found.append(Array(cast="bool") if isinstance(compared, Array) else compared)
             if len(node.ops) > 1:
                 self.truth(env.module, node, found[-1])
         return join(found)
@@ -214,9 +215,12 @@ def _arrays(values: Sequence[Type]) -> Array:
     arrays = [option for value in values for option in options(value) if isinstance(option, Array)]
     shapes = {each.shape for each in arrays} - {None}
     shapes = {each for each in shapes if not (each or "").endswith(LAST_AXIS)} or shapes
-    casts = [each.cast for each in arrays if each.cast and not _INTEGRAL.search(each.cast)]
+    numbers = (option for value in values for option in options(value) if isinstance(option, Static))
+    cast = result_cast([*arrays, *([Array()] if len(values) > len(arrays) else ())])
+    if any((each.text or "").endswith("j") for each in numbers):
+        cast = "complex"
     shape = shapes.pop() if len(shapes) == 1 else None
-    return Array(shape, casts[0] if casts else None, all(each.certain for each in arrays))
+    return Array(shape, cast, all(each.certain for each in arrays))
 
 
 def _repeated(values: Sequence[Type]) -> tuple[Type, ...] | None:

@@ -190,8 +190,8 @@ class Statements(Base):
                     found.append(Array(None, option.cast, option.certain))
                 case Given() if self._unpacks:
                     found.append(option)
-                case Static():
-                    found.append(Static())
+                case Static(numpy=numpy):
+                    found.append(Static(None, numpy))
                 case Items(kind="iterator") if not self.is_fresh(option.fresh) and not self.muted:
                     found.append(self.note(module, node, "an iterator that was made before is used up"))
                 case Items():
