@@ -111,7 +111,7 @@ def _reason(
             return "code takes a slice of the `Sequential`, which is a `Sequential`; a slice of a stack is a list"
         case ast.Subscript(ctx=ast.Load()) | ast.For() | ast.comprehension():
             uses = Context(home_of(project, module, node), frozenset()).uses(node)
-            return next((each.what for each in uses if each.does is Does.OTHER), None)
+            return next((each.what for each in uses if each.does in (Does.OTHER, Does.OBJECT)), None)
         case ast.Attribute(attr=attr):
             return f"`.{attr}` of the `Sequential` is used"
         case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):

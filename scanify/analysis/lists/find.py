@@ -291,11 +291,12 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nes
 
 
 def _changed(home: Home, name: str) -> Iterator[Obligation]:
-    """Yield what the function does to the list that a name holds after it is bound."""
+    """Yield what the function does to the list that a name holds after it is bound, as by `*hidden, last = layers`."""
+    binding = [statement for statement, _ in home.values_of(name)]
     for each in statements_about(home, home.function.body if home.function is not None else (), name):
         if isinstance(each, Grown):
             yield not_shown(f"`{name}` gets other elements", home.module.place(each.statement))
-        elif isinstance(each, Other):
+        elif isinstance(each, Other) and each.node not in binding:
             yield not_shown(each.text, home.module.place(each.node))
 
 
