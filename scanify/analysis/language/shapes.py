@@ -45,14 +45,19 @@ def joined(name: str, args: Types) -> Array | None:
     return resized(carries[0]) if several and carries else None
 
 
-def is_cut(part: ast.expr) -> bool:
-    """True if a subscript takes a part of an axis: `x[::2]`, `x[:, 1:]`, `x[: n // 2]`."""
+def is_cut(part: ast.expr, carry: str | None) -> bool:
+    """True if a subscript takes a part of an axis that is not all of it: `x[::2]`, `x[:, 1:]`, `x[: x.shape[0] // 2]`."""
     slices = part.elts if isinstance(part, ast.Tuple) else [part]
     cuts = [each for each in slices if isinstance(each, ast.Slice)]
-    bounds = [bound for each in cuts for bound in (each.lower, each.upper, each.step) if bound is not None]
-    return len(cuts) == len(slices) and any(
-        not isinstance(each, ast.Constant) or each.value not in (0, 1) for each in bounds
-    )
+    return len(cuts) == len(slices) and any(_cuts(each, carry) for each in cuts)
+
+
+def _cuts(part: ast.Slice, carry: str | None) -> bool:
+    lower, upper, step = (ast.unparse(each) if each is not None else "" for each in (part.lower, part.upper, part.step))
+    if step not in ("", "1", "-1") or (part.lower is not None and _is_whole(lower) and lower != "0"):
+        return True
+    half = isinstance(part.upper, ast.BinOp) and isinstance(part.upper.op, ast.FloorDiv)
+    return (upper.startswith("-") and _is_whole(upper)) or (half and upper.startswith(f"{carry}.shape["))
 
 
 def weakened(value: Array) -> Array:

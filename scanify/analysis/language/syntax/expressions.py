@@ -193,7 +193,7 @@ class Expressions(Base):
         match value:
             case Array():
                 wider = value.shape is not None and _has_new_axis(node.slice)
-                if is_cut(node.slice):
+                if is_cut(node.slice, value.shape):
                     return resized(value)
                 return Array(f"{value.shape} with another axis" if wider else None, value.cast, value.certain)
             case Given():
