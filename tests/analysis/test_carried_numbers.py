@@ -21,14 +21,3 @@ def carried(start: str, field: str = "seed: int = eqx.field(static=True)") -> Pl
 def test_a_whole_number_of_python_is_said_to_be_one(start: str) -> None:
     found = carried(start)
     assert isinstance(found, Plan) and DTYPE in found.obligations
-
-
-@pytest.mark.parametrize("start", ["jnp.uint32(42)", "jnp.asarray(7)", "x.sum()"])
-def test_an_array_wraps_around_in_the_loop_too(start: str) -> None:
-    found = carried(start)
-    assert isinstance(found, Plan) and found.safe
-
-
-def test_what_a_field_of_arrays_holds_is_no_number() -> None:
-    found = carried("self.seed", "seed: jax.Array")
-    assert isinstance(found, Plan) and found.safe
