@@ -50,7 +50,8 @@ def one(kind: str, key) -> Callback:
 """
 RUN = "def run(x, key, callback: Callback | list[Callback] | None, kinds, others):\n    return CALL.step(x, key)\n"
 
-NO_GAIN = {
+CALLS = {
+    "one class many times": "Callbacks([Counts(k) for k in jr.split(key, 6)])",
     "nobody calls it": "x",
     "an empty list": "Callbacks([])",
     "a copy of what a caller gives": "Callbacks(list(callback))",
@@ -59,27 +60,16 @@ NO_GAIN = {
     "a class picked for each": "Callbacks([one(kind, key) for kind in kinds])",
     "what an unknown call makes of each": "Callbacks([others(kind) for kind in kinds])",
 }
-GAIN = {
-    "one class many times": "Callbacks([Counts(k) for k in jr.split(key, 6)])",
-    "three of a class": "Callbacks([Counts(key), Counts(key), Counts(key)])",
-    "one kind for all": "Callbacks([one('counts', k) for k in jr.split(key, 6)])",
-}
 
 
 def found_in(call: str) -> list[Plan | Refusal]:
     return [each for each in decide(CLASSES + RUN.replace("CALL", call)) if each.container == "self.callbacks"]
 
 
-@pytest.mark.parametrize("name", NO_GAIN)
-def test_what_may_be_of_any_class_below_one_is_no_gain(name: str) -> None:
-    found = found_in(NO_GAIN[name])
+@pytest.mark.parametrize("name", CALLS)
+def test_what_may_be_of_any_class_below_one_is_left_to_evidence(name: str) -> None:
+    found = found_in(CALLS[name])
     assert all(isinstance(each, Refusal) for each in found), found
-
-
-@pytest.mark.parametrize("name", GAIN)
-def test_a_caller_who_gives_three_of_a_class_shows_a_gain(name: str) -> None:
-    (found,) = found_in(GAIN[name])
-    assert isinstance(found, Plan)
 
 
 def test_a_class_with_one_heir_is_as_good_as_that() -> None:
@@ -98,17 +88,11 @@ THEN = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("call", "gains"),
-    [
-        ("Counts(key).then(Stops(), Counts(key), Stops())", False),
-        ("Callbacks([Counts(k) for k in jr.split(key, 6)])", True),
-    ],
-)
-def test_what_a_method_puts_behind_its_object_may_be_of_any_class(call: str, gains: bool) -> None:
+def test_what_a_method_puts_behind_its_object_may_be_of_any_class() -> None:
+    call = "Counts(key).then(Stops(), Counts(key), Stops())"
     text = CLASSES.replace("        raise NotImplementedError\n", THEN) + RUN.replace("CALL", call)
     found = [each for each in decide(text) if each.container == "self.callbacks"]
-    assert found and all(isinstance(each, Plan) is gains for each in found)
+    assert found and all(isinstance(each, Refusal) for each in found)
 
 
 PARTS = """\
@@ -134,26 +118,18 @@ class Net(eqx.Module):
 
 
 @pytest.mark.parametrize(
-    ("kind", "apply", "mixed"),
-    [
-        ("Callback", "x + each.part.step(x)", True),
-        ("eqx.Module", "each.part.step(x) + i", True),
-        ("Counts", "x + each.part.step(x)", False),
-        ("Callback", "x + each.part.scale", False),
-    ],
+    ("kind", "apply"), [("Callback", "x + each.part.step(x)"), ("eqx.Module", "each.part.step(x) + i")]
 )
-def test_a_part_of_each_that_the_loop_applies_may_be_of_any_class(kind, apply, mixed):
+def test_a_part_of_each_that_the_loop_applies_may_be_of_any_class(kind, apply):
     for found in decide(CLASSES + PARTS.replace("KIND", kind).replace("APPLY", apply)):
-        if found.container == "self.held":
-            assert isinstance(found, Plan) != mixed, found
-            assert not mixed or (found.rule == "SCN215" and "`part`" in found.reason)
+        assert isinstance(found, Refusal) and found.rule in ("SCN201", "SCN215"), found
 
 
-def test_a_layer_that_a_condition_makes_in_one_of_two_ways_is_one_layer():
+def test_layers_that_the_caller_spells_out_are_left_to_evidence():
     init = "Chain(Counts(key) if x else Counts(others), Stops(), *callback)"
     text = CLASSES + CHAIN + RUN.replace("CALL", init)
     found = [each for each in decide(text) if each.container == "self.parts"]
-    assert found and all(isinstance(each, Refusal) and each.rule in ("SCN202", "SCN203") for each in found), found
+    assert found and all(isinstance(each, Refusal) and each.rule == "SCN215" for each in found), found
 
 
 CHAIN = """\

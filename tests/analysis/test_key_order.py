@@ -50,7 +50,6 @@ def obliged(ops: str, body: str) -> bool:
         "for _, op in self.ops.items():\n    x = op(x)",
         "first, second = self.ops.values()\nx = second(first(x))",
         "x = [*self.ops.values()][0](x)",
-        "x = self.ops[next(iter(self.ops))](x)",
         "x = self.ops[list(self.ops)[0]](x)",
     ],
 )

@@ -45,7 +45,6 @@ def said(kernel: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     "kernel",
     [
-        pytest.param("@jax.tree_util.register_dataclass\n@dataclass\nclass Kernel:\n    table: jax.Array\n    limit: float\n", id="by its fields"),
         pytest.param(f"class Kernel(eqx.Module):\n    table: jax.Array\n    limit: float\n\n{INIT}", id="a module"),
     ],
 )  # fmt: skip
@@ -65,5 +64,6 @@ def test_what_is_taken_apart_by_its_fields_is_safe(kernel: str) -> None:
     ],
 )  # fmt: skip
 def test_functions_that_take_objects_apart_are_for_a_run(kernel: str) -> None:
-    (text,) = said(kernel)
-    assert text.startswith("the functions that take objects of `Kernel` (line ")
+    assert any(
+        "the functions that take objects of `Kernel` apart may forget or compute" in each for each in said(kernel)
+    )

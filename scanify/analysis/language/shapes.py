@@ -17,6 +17,9 @@ KEEPS_SHAPE = ("LayerNorm", "RMSNorm", "GroupNorm", "Dropout", "Identity", "PReL
                 "RotaryPositionalEmbedding", "MultiheadAttention")  # fmt: skip
 
 
+SPLIT = " split"
+"""Ends the shape of keys that a key of that shape is split into: along the first axis each has the shape of the key."""
+
 LAST_AXIS = " @"
 """Ends the shape of an array that differs from a carry's in the size of one axis at most.
 

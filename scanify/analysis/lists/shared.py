@@ -50,7 +50,11 @@ def shared_objects(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]
                 code = made.module.code(each.value)
                 text = f"every layer is given the same {what}, `{code}`; pass it to the layer's call instead"
                 yield "SCN204", text, made.place
-            elif each.varies is Varies.OTHER and any(_may_repeat(variation, node) for node in nodes_in(each.value)):
+            elif (
+                each.varies is Varies.OTHER
+                and not layers.open
+                and any(_may_repeat(variation, node) for node in nodes_in(each.value))
+            ):
                 text = f"several layers may hold one object that `{made.module.code(each.value)}` gives"
                 yield "SCN204", text, made.place
 

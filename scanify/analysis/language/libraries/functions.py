@@ -10,6 +10,7 @@ from scanify.analysis.language.libraries.higher import HIGHER, TRANSFORMS
 from scanify.analysis.language.parts import element_of, plain_arrays
 from scanify.analysis.language.shapes import (
     SAME_SHAPE,
+    SPLIT,
     cast_of,
     joined,
     keeps_cast,
@@ -53,7 +54,6 @@ _ARRAYS = ("jax", "equinox", "einops")
 _SIZED = frozenset("zeros ones empty full eye iota tri".split())
 _PYTHON_VALUES = frozenset("dtype finfo iinfo issubdtype shape ndim size isscalar result_type promote_types".split())
 _STATIC_PACKAGES = frozenset("math cmath operator itertools re copy dataclasses typing collections functools".split())
-_MANY = frozenset("jax.random.split".split())
 _ONE = frozenset(
     "abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt ceil conj "
     "conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp invert bitwise_not isfinite isinf isnan isnat log log10 "
@@ -93,8 +93,8 @@ class Libraries(Base):
             return self.transformed(env, node, qualname, args, keywords)
         if qualname == "dataclasses.replace" and args and isinstance(args[0], Object):
             return self._replaced(env, node, args[0], keywords)
-        if qualname in _MANY:
-            return self._computed(env, node, qualname, args, keywords)
+        if qualname == "jax.random.split":
+            return self._split(self._computed(env, node, qualname, args, keywords), args, keywords)
         handler = (
             HIGHER.get(name) if package.partition(".")[0] in ("jax", "equinox", "functools", "itertools") else None
         )
@@ -111,6 +111,15 @@ class Libraries(Base):
             return self.effect(env.module, node, f"`{code_of(env.module, node)}` has a side effect")
         text = f"`{qualname}` is not on the list of functions that only compute; give a case"
         return self.note(env.module, node, text)
+
+    def _split(self, found: Type, args: Types, keywords: Named) -> Type:
+        """The keys that a key is split into: each has its shape and its dtype, if their number is no tuple."""
+        number = [*args[1:2], *keywords.values()]
+        plain = all(isinstance(each, Static) and (each.text or "").isdecimal() for each in number)
+        key = args[0] if args else None
+        if isinstance(found, Array) and isinstance(key, Array) and key.shape is not None and plain:
+            return Array(f"{key.shape}{SPLIT}", key.cast, key.certain)
+        return found
 
     def _replaced(self, env: Env, node: ast.expr, value: Object, keywords: Named) -> Type:
         """A copy of an object with other fields, which the constructor of its class makes."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from scanify.analysis.index.meaning import External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base, code_of
+from scanify.analysis.language.shapes import SPLIT
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Array,
@@ -186,8 +187,9 @@ class Statements(Base):
         found: list[Type] = []
         for option in options(without_none(value)):
             match option:
-                case Array():
-                    found.append(Array(None, option.cast, option.certain))
+                case Array(shape=shape):
+                    part = shape.removesuffix(SPLIT) if shape is not None and shape.endswith(SPLIT) else None
+                    found.append(Array(part, option.cast, option.certain))
                 case Given() if self._unpacks:
                     found.append(option)
                 case Static(numpy=numpy):
