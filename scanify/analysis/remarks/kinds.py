@@ -13,7 +13,10 @@ from scanify.analysis.watchers.stacks import annotation_of, assigned
 from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _DEPTH = 8
-_ONE_KEY = re.compile(r"(^|_)(key|rng|subkey|k)\d*($|_)|^key\w?$")
+# Of `key_mask` and `sort_key` the one is no key, and the other none of random numbers.
+_OF = r"(drop\w*|sampl\w*|noise|init|random|prng|layers?|model|train\w*|step)_"
+_ONE_KEY = re.compile(rf"(\w+_)?rng\d*|({_OF})?(sub)?key\d*")
+_OF_ATTENTION = frozenset("query queries value values q v".split())
 _MANY_KEYS = re.compile(r"(keys|rngs|subkeys)\d*($|_)")
 _MAKES_KEY = frozenset(f"jax.random.{name}" for name in "key PRNGKey fold_in clone wrap_key_data".split())
 _SPLIT = "jax.random.split"
@@ -71,9 +74,11 @@ def _is_named_key(seen: Seen, name: ast.Name, depth: int) -> bool:
 def _is_declared_key(seen: Seen, name: ast.Name) -> bool:
     """True if a parameter is annotated as a key, or has no annotation but that of an array and the name of a key."""
     said = _type(annotation_of(seen.module, name))
-    return said in KEY_TYPES or (
-        (not said or said in ARRAY_TYPES) and bool(_ONE_KEY.search(name.id)) and not _MANY_KEYS.search(name.id)
-    )
+    if said in KEY_TYPES:
+        return True
+    scope = local_scope(seen.module, name, name.id)
+    attends = scope is not None and not _OF_ATTENTION.isdisjoint(scope.params)
+    return (not said or said in ARRAY_TYPES) and bool(_ONE_KEY.fullmatch(name.id)) and not attends
 
 
 def _binds_key(seen: Seen, node: ast.AST, name: str, depth: int) -> bool:
