@@ -62,12 +62,8 @@ class _Reader:
     def _located(self, place: Place) -> tuple[Module, Function] | None:
         """The file of a place and the innermost function around it."""
         module = self.project.index.module_at(place.path)
-        functions = [each for each in nodes_in(module.tree) if isinstance(each, FUNCTIONS)] if module else []
-        for function in reversed(functions):
-            around = module.span(function) if module is not None else place.span
-            if module is not None and around.start <= place.span.start and place.span.end <= around.end + 1:
-                return module, function
-        return None
+        around = by_name(module.tree).functions_on(place.span.line) if module is not None else []
+        return (module, around[-1]) if module is not None and around else None
 
 
 def _reads_of(name: str, function: Function) -> Iterator[ast.Name]:
@@ -77,7 +73,8 @@ def _reads_of(name: str, function: Function) -> Iterator[ast.Name]:
 
 
 def _is_at(module: Module, node: ast.AST, site: Wrap | After | Called) -> bool:
-    return isinstance(site, Wrap) and isinstance(node, ast.expr) and module.span(node) == site.place.span
+    near = isinstance(site, Wrap) and isinstance(node, ast.expr) and node.lineno == site.place.span.line
+    return near and module.span(node) == site.place.span
 
 
 class _Local(_Reader):
