@@ -38,7 +38,8 @@ class ByName:
     `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
     "scale" and "block.scale". `modules` are stores to attributes of imported modules, as the last name of the module
     with that of the attribute; `properties` the names that are set to a property outside of a class body. `loose` are
-    stores whose name is no constant, `loose_reads` such reads. `functions` are all of the file.
+    stores whose name is no constant, `loose_reads` such reads. `functions` are all of the file, `positional` the
+    patterns of classes that take fields by their positions.
     """
 
     stores: dict[str, list[Store]] = field(default_factory=lambda: defaultdict(list))
@@ -49,6 +50,7 @@ class ByName:
     loose: list[ast.AST] = field(default_factory=list)
     loose_reads: list[ast.Call] = field(default_factory=list)
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=list)
+    positional: list[ast.MatchClass] = field(default_factory=list)
 
     def functions_on(self, line: int) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Return the functions around a line, the outer ones first."""
@@ -87,6 +89,7 @@ class _Reader:
         for node in kinds[ast.MatchClass]:
             for name in node.kwd_attrs:
                 self.table.uses[name].append(node)
+        self.table.positional.extend(node for node in kinds[ast.MatchClass] if node.patterns)
         for node in (*kinds[ast.Assign], *kinds[ast.Subscript], *kinds[ast.Call]):
             self._read(node)
         called = {id(each.func) for each in kinds[ast.Call]}

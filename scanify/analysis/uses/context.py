@@ -192,8 +192,10 @@ class Context:
                 pass
             case ast.Compare() | ast.Call(func=ast.Name(id="id" | "hash")) if whole:
                 yield self._needs(node, "code compares layers as objects", does=Does.OBJECT)
-            case ast.Subscript() if whole:
-                yield self._needs(node, "a layer is a key of a dict", does=Does.OBJECT)
+            case ast.Subscript() | ast.SetComp() | ast.Set() if whole:
+                yield self._needs(node, "code tells layers apart as objects", does=Does.OBJECT)
+            case ast.DictComp(key=key) if key is part:
+                yield self._needs(node, "code tells layers apart as objects", does=Does.OBJECT)
 
 
 def _is_read(node: ast.AST) -> bool:

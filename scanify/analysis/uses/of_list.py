@@ -104,6 +104,15 @@ class _Field(_Reader):
         yield from self._stored()
         for module in self.project.index.modules_with(self.name):
             yield from self._in_file(module)
+        yield from self._taken_apart()
+
+    def _taken_apart(self) -> Iterator[Use]:
+        """Patterns that take fields by their positions: `case Model([first, *others])`."""
+        classes = {getattr(each, "name", "") for each in self.owners}
+        for module in (home for name in classes for home in self.project.index.modules_with(name, "match")):
+            for pattern in by_name(module.tree).positional:
+                if (dotted(pattern.cls) or "").rpartition(".")[2] in classes:
+                    yield self._other(module, pattern, "a pattern takes the object apart")
 
     def _under_other_names(self) -> Iterator[Use]:
         """The uses of the list under the name that its function has for it before the field holds it."""
@@ -214,7 +223,8 @@ class _Field(_Reader):
                 return self._other(
                     module, node, "a lambda gives parts of the list, which `tree_at` may replace", "SCN316"
                 )
-            if not isinstance(above, ast.ClassDef) and self._is_passed(around.name):
+            of_object = isinstance(above, ast.ClassDef) and not _gives_part(module, node)
+            if not of_object and self._is_passed(around.name):
                 what = f"`{around.name}` may give parts of the list, which `tree_at` may replace"
                 return self._other(module, node, what, "SCN316")
             return None
@@ -269,8 +279,31 @@ class _Field(_Reader):
                 if not self._is_of_another_class(module, holder):
                     yield from self._mention(module, above, holder)
                 return
+            case ast.Subscript(value=fields) if above.slice is text and (held := _object_of(fields)) is not None:
+                if not self._is_of_another_class(module, held):
+                    yield from self._mention(module, above, held)
+                return
         calls = [each for each in ancestors(module, text) if isinstance(each, ast.Call)]
+        by_fields = any(_object_of(getattr(each.func, "value", each.func)) is not None for each in calls)
         names = {getattr(each.func, "attr", getattr(each.func, "id", "")) for each in calls}
         patches = self.project.index.patches
-        if patches.loose_reads(module) or names & {"attrgetter", *patches.loose_readers}:
+        if by_fields or patches.loose_reads(module) or names & {"attrgetter", *patches.loose_readers}:
             yield self._other(module, text, f"code may read `{self.name}` by its name")
+
+
+def _object_of(node: ast.expr) -> ast.expr | None:
+    """The object whose fields `vars(model)` and `model.__dict__` hold."""
+    match node:
+        case ast.Call(func=ast.Name("vars"), args=[holder]) | ast.Attribute(value=holder, attr="__dict__"):
+            return holder
+        case _:
+            return None
+
+
+def _gives_part(module: Module, node: ast.expr) -> bool:
+    """True if a function returns a part of what an expression stands for: `return self.layers[0].weight`."""
+    parts = (ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.IfExp, ast.Starred, ast.comprehension, ast.ListComp)
+    above = parent_of(module, node)
+    while isinstance(above, parts):
+        above = parent_of(module, above)
+    return isinstance(above, ast.Return)
