@@ -224,11 +224,21 @@ class _Field(_Reader):
                     module, node, "a lambda gives parts of the list, which `tree_at` may replace", "SCN316"
                 )
             of_object = isinstance(above, ast.ClassDef) and not _gives_part(module, node)
-            if not of_object and self._is_passed(around.name):
+            decorators = {ast.unparse(each).rpartition(".")[2] for each in getattr(around, "decorator_list", ())}
+            is_passed = self._is_in_lambda if decorators & {"property", "cached_property"} else self._is_passed
+            if not of_object and is_passed(around.name):
                 what = f"`{around.name}` may give parts of the list, which `tree_at` may replace"
                 return self._other(module, node, what, "SCN316")
             return None
         return None
+
+    def _is_in_lambda(self, name: str) -> bool:
+        """True if a lambda anywhere in the project reads a property of a name."""
+        return any(
+            isinstance(each, ast.Attribute) and any(isinstance(above, ast.Lambda) for above in ancestors(module, each))
+            for module in self.project.index.modules_with(name)
+            for each in by_name(module.tree).uses.get(name, ())
+        )
 
     def _is_passed(self, name: str) -> bool:
         """True if a function is read without being called, anywhere in the project."""
