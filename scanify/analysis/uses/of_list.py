@@ -205,6 +205,14 @@ class _Field(_Reader):
 
     # -- parts that are replaced ---------------------------------------------------------------------------------------
 
+    def _is_in_lambda(self, name: str) -> bool:
+        """True if a lambda anywhere in the project reads a property of a name."""
+        return any(
+            isinstance(each, ast.Attribute) and any(isinstance(above, ast.Lambda) for above in ancestors(module, each))
+            for module in self.project.index.modules_with(name)
+            for each in by_name(module.tree).uses.get(name, ())
+        )
+
     def _selected(self, module: Module, node: ast.expr, holder: ast.expr) -> Use | None:
         """A function from a model to parts of its list, if code replaces parts: `tree_at` needs the very leaves."""
         name = root(holder)
@@ -231,14 +239,6 @@ class _Field(_Reader):
                 return self._other(module, node, what, "SCN316")
             return None
         return None
-
-    def _is_in_lambda(self, name: str) -> bool:
-        """True if a lambda anywhere in the project reads a property of a name."""
-        return any(
-            isinstance(each, ast.Attribute) and any(isinstance(above, ast.Lambda) for above in ancestors(module, each))
-            for module in self.project.index.modules_with(name)
-            for each in by_name(module.tree).uses.get(name, ())
-        )
 
     def _is_passed(self, name: str) -> bool:
         """True if a function is read without being called, anywhere in the project."""
