@@ -1,4 +1,4 @@
-"""What the code around an expression does with the list that it stands for."""
+"""Classify each use of a list by the code around the expression that stands for it."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -177,7 +177,7 @@ class Context:
                 yield from self._as_object(node, node)
 
     def _as_object(self, node: ast.expr, layer: ast.expr) -> Iterator[Use]:
-        """What is done with a layer, or with a part of it, that needs the very object."""
+        """Yield the use of a layer, or of a part of it, that needs the very object."""
         part: ast.expr = layer
         above = parent_of(self.module, part)
         while isinstance(above, ast.Attribute | ast.Subscript) and above.value is part:
