@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import jax
 import pytest
 
+from scanify.analysis.values.classes import Classes
 from tests.probes.__main__ import blind, told
 from tests.probes.check import Outcome, check, rewritten
 from tests.probes.compose import FAMILIES, random_probe
@@ -58,3 +59,10 @@ def test_a_tool_that_calls_everything_safe_is_told(family: str) -> None:
     one = check(TOLD[family], family=family, accept=blind)
     assert one.outcome is Outcome.DIFFERS, told(one)
     assert check(TOLD[family], family=family, static=True).outcome is Outcome.KEPT
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_an_engine_that_overlooks_patches_is_told(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(seed, family="patch").outcome is Outcome.KEPT
+    monkeypatch.setattr(Classes, "is_patched", lambda *asked: False)
+    assert check(seed, family="patch").outcome is Outcome.DIFFERS

@@ -54,6 +54,14 @@ def test_code_that_reads_the_list_leaves_it_as_it_is(code: str) -> None:
     assert layers is not None and layers.exact
 
 
+def test_surgery_on_weights_keeps_the_layers() -> None:
+    init = "self.layers = [eqx.nn.Linear(8, 8, key=k) for k in jr.split(key, n)]"
+    for part, exact in (("weight", True), ("bias", True), ("other", False)):
+        surgery = f"def f(model, new):\n    return eqx.tree_at(lambda m: m.layers[0].{part}, model, new)"
+        layers = project_of(f"{model(init)}\n\n{surgery}\n")[1][0]
+        assert layers is not None and layers.exact is exact
+
+
 def test_another_file_may_change_the_list() -> None:
     other = "def grow(model):\n    model.layers.append(1)\n"
     layers = project_of(model(f"self.layers = {MANY}"), other=other)[1][0]

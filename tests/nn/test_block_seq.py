@@ -170,7 +170,7 @@ def test_tangents_and_batches_are_those_of_the_loop() -> None:
     ("text", "words"),
     [
         ("AAAA", "4 layers: 4 x Block"),
-        ("A", "1 layers: Block"),
+        ("A", "1 layer: Block"),
         ("AA", "2 layers: Block + Block"),
         ("WWWAAAAA", "8 layers: 3 x Wide + 5 x Block"),
         ("AAAAAW" * 3, "18 layers: 3 x (5 x Block + Wide)"),

@@ -80,6 +80,8 @@ SERVED = {
     "if hasattr(model, 'layers'):\n    return getattr(model, 'layers')[0]": [Does.INDEX],
     "print('layers', x.config['layers'])": [],
     "return getattr(jax.nn, x)('layers')": [],
+    "match x:\n    case Block(linear):\n        return linear": [],
+    "return vars(model)['layers'][0]": [Does.INDEX],
 }
 
 
@@ -125,7 +127,13 @@ KEPT = {
     "for layer in model.layers:\n    object.__setattr__(layer, 'linear', x)": "writes into",
     "model.layers[0].linear.bias = x": "writes into",
     "setattr(model.layers[0].linear, 'bias', x)": "writes into",
-    "return {layer: 1 for layer in model.layers if y[layer]}": "key of a dict",
+    "return [1 for layer in model.layers if y[layer]]": "tells layers apart",
+    "return {layer: 1 for layer in model.layers}": "tells layers apart",
+    "return {layer for layer in model.layers}": "tells layers apart",
+    "vars(model)['layers'].append(x)": "grows",
+    "model.__dict__['layers'][0] = x": "element of the list is replaced",
+    "return vars(model).get('layers')": "by its name",
+    "match model:\n    case Model([first, *_]):\n        return first": "pattern",
     "return eqx.tree_at(lambda m: m.layers[0].linear, model, x)": "`eqx.tree_at` replaces",
     "return eqx.tree_at(lambda m: [each.linear for each in m.layers], model, x)": "`eqx.tree_at` replaces",
     "where = lambda m: m.layers[-1].linear\nreturn eqx.tree_at(where, model, x)": "`tree_at` may replace",
@@ -200,6 +208,23 @@ def test_functions_that_give_parts_of_a_model_are_for_tree_at():
     found = uses_in(text)
     assert found.keeps is not None and "`first` may give parts" in found.keeps.what
     assert uses_in("where = lambda m: m.layers[0].linear").keeps is None  # no code replaces parts
+
+
+def test_methods_that_give_parts_of_a_model_are_for_tree_at():
+    method = "    def first(self):\n        return self.layers[0].linear\n"
+    model = f"{MODEL}{method}"
+    used = "new = eqx.tree_at(Model.first, Model(3, key), 1)"
+    found = uses_in(used, model)
+    assert found.keeps is not None and "`first` may give parts" in found.keeps.what
+    assert uses_in("new = eqx.tree_at(lambda m: m.head, Model(3, key), 1)", model).keeps is None
+    assert uses_in(used, model.replace("return self.layers[0].linear", "return self.layers[0](1)")).keeps is None
+
+
+def test_properties_that_give_parts_of_a_model_are_for_tree_at():
+    model = f"{MODEL}    @property\n    def first(self):\n        return self.layers[0].linear\n"
+    used = "new = eqx.tree_at(lambda m: m.first.weight, Model(3, key), 1)"
+    assert uses_in(used, model).keeps is not None
+    assert uses_in(used.replace("m.first", "m.head") + "\nx = Model(3, key).first", model).keeps is None
 
 
 def test_fields_of_other_classes_are_other_fields():

@@ -93,7 +93,10 @@ READERS = {
 @pytest.mark.parametrize("name", READERS)
 def test_what_is_given_a_model_and_is_on_no_list_reads_it(tmp_path: Path, name: str) -> None:
     found = plan(tmp_path, "train.py", HEAD + READERS[name])
-    assert not found.safe and any("train.py" in each for each in found.elsewhere)
+    if isinstance(found.stack, CallStack):  # code that uses the list by its name keeps it
+        assert found.stack.at is not None and found.stack.at.path.name == "train.py"
+    else:
+        assert not found.safe and any("train.py" in each for each in found.elsewhere)
 
 
 def test_a_list_that_a_function_of_an_optimiser_replaces_stays_a_list(tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ class ByName:
     `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
     "scale" and "block.scale". `modules` are stores to attributes of imported modules, as the last name of the module
     with that of the attribute; `properties` the names that are set to a property outside of a class body. `loose` are
-    stores whose name is no constant, `loose_reads` such reads.
+    stores whose name is no constant, `loose_reads` such reads. `functions` are all of the file, `positional` the
+    patterns of classes that take fields by their positions.
     """
 
     stores: dict[str, list[Store]] = field(default_factory=lambda: defaultdict(list))
@@ -48,6 +49,13 @@ class ByName:
     properties: set[str] = field(default_factory=set)
     loose: list[ast.AST] = field(default_factory=list)
     loose_reads: list[ast.Call] = field(default_factory=list)
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=list)
+    positional: list[ast.MatchClass] = field(default_factory=list)
+
+    def functions_on(self, line: int) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """Return the functions around a line, the outer ones first."""
+        around = (each for each in self.functions if each.lineno <= line <= (each.end_lineno or each.lineno))
+        return sorted(around, key=lambda function: function.lineno)
 
 
 def by_name(tree: ast.Module) -> ByName:
@@ -66,6 +74,7 @@ class _Reader:
         kinds: dict[type, list[Any]] = defaultdict(list)
         for node in nodes_in(tree):
             kinds[node.__class__].append(node)
+        self.table.functions.extend([*kinds[ast.FunctionDef], *kinds[ast.AsyncFunctionDef]])
         self._own = {id(each) for cls in kinds[ast.ClassDef] for each in _own_stores(cls)}
         self._passing = {id(each) for cls in kinds[ast.ClassDef] for each in _passed_on(cls)}
         self._origins = _origins([*kinds[ast.Import], *kinds[ast.ImportFrom]])
@@ -80,6 +89,7 @@ class _Reader:
         for node in kinds[ast.MatchClass]:
             for name in node.kwd_attrs:
                 self.table.uses[name].append(node)
+        self.table.positional.extend(node for node in kinds[ast.MatchClass] if node.patterns)
         for node in (*kinds[ast.Assign], *kinds[ast.Subscript], *kinds[ast.Call]):
             self._read(node)
         called = {id(each.func) for each in kinds[ast.Call]}

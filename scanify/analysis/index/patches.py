@@ -135,7 +135,7 @@ class Patches:
         """The names of functions that read attributes whose name is no constant."""
         homes = {home.path: home for word in _READS_LOOSELY for home in self._index.modules_with(word)}
         reads = ((home, node) for home in homes.values() for node in self.loose_reads(home))
-        return frozenset(each.name for home, node in reads for each in _functions_around(home.tree, node))
+        return frozenset(each.name for home, node in reads for each in by_name(home.tree).functions_on(node.lineno))
 
     def loose_reads(self, module: Module) -> list[ast.Call]:
         """Return the reads of attributes in a file whose name is no constant, without those of imported modules."""
@@ -148,7 +148,7 @@ class Patches:
 
     def _passed(self, tree: ast.Module, node: ast.AST) -> Iterator[str]:
         """The strings that calls anywhere pass to the function around a node, and keywords for its `**names`."""
-        for function in _functions_around(tree, node)[-1:]:
+        for function in by_name(tree).functions_on(getattr(node, "lineno", 0))[-1:]:
             for home in self._index.modules_with(function.name):
                 for call in nodes_in(home.tree):
                     if isinstance(call, ast.Call) and function.name == _last(call.func):
@@ -181,12 +181,6 @@ class Patches:
     def _text(self, path: Path) -> str:
         source = self._index.source(path)
         return source.text if source is not None else ""
-
-
-def _functions_around(tree: ast.Module, node: ast.AST) -> list[ast.FunctionDef]:
-    """The functions around a node, the outermost first."""
-    functions = [each for each in nodes_in(tree) if isinstance(each, ast.FunctionDef)]
-    return [each for each in functions if node in nodes_in(*each.body)]
 
 
 def _may_be_loose(text: str) -> bool:

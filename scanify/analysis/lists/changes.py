@@ -8,7 +8,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.fields import FieldFacts, related_to
 from scanify.analysis.lists.home import Home
-from scanify.analysis.lists.layer_list import identity, not_shown
+from scanify.analysis.lists.layer_list import Class, identity, not_shown
 from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lists.statements import CHANGING, Copied, Grown, Other, reads_alone, statements_about
 from scanify.analysis.lower.scope import parameters, parent_of
@@ -106,12 +106,17 @@ def _is_part(picked: ast.expr) -> bool:
 def _is_data(facts: FieldFacts, picked: ast.expr) -> bool:
     """True if a part of each layer is declared to be an array or a number: `[layer.weight for layer in m.layers]`."""
     part = picked.elt if isinstance(picked, ast.ListComp) else picked
-    owners = [each.cls for each in facts.contents.made if isinstance(each.cls, Definition)]
-    if not isinstance(part, ast.Attribute) or isinstance(part.value, ast.Attribute) or not owners:
+    if not isinstance(part, ast.Attribute) or isinstance(part.value, ast.Attribute) or not facts.contents.made:
         return False
-    fields = [facts.project.classes.fields(each).get(part.attr) for each in owners]
-    known = [declared(facts.project, each.owner.module, each.statement.annotation).data for each in fields if each]
-    return all(known) and len(known) == len(facts.contents.made)
+    return all(_holds_data(facts, each.cls, part.attr) for each in facts.contents.made)
+
+
+def _holds_data(facts: FieldFacts, cls: Class | None, name: str) -> bool:
+    """True if a field of a class is declared to hold no module: `weight` of every class of equinox.nn."""
+    if isinstance(cls, External):
+        return cls.qualname.startswith("equinox.nn.") and name in ("weight", "bias")
+    field = facts.project.classes.fields(cls).get(name) if cls is not None else None
+    return field is not None and declared(facts.project, field.owner.module, field.statement.annotation).data
 
 
 def _surgery(home: Home) -> bool:

@@ -13,8 +13,11 @@ from scanify.analysis.watchers.stacks import annotation_of, assigned
 from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _DEPTH = 8
-_ONE_KEY = re.compile(r"(^|_)(key|rng|subkey|k)\d*($|_)|^key\w?$")
-_MANY_KEYS = re.compile(r"(keys|rngs|subkeys)\d*($|_)")
+# Of `key_mask` and `sort_key` the one is no key, and the other none of random numbers.
+_OF = r"(drop\w*|sampl\w*|noise|init|random|prng|layers?|model|train\w*|step)_"
+_ONE_KEY = re.compile(rf"(\w+_)?rng\d*|({_OF})?(sub)?key\d*")
+_OF_ATTENTION = frozenset("query queries value values q v".split())
+_MANY_KEYS = re.compile(rf"(\w+_)?rngs\d*|({_OF})?(sub)?keys\d*")
 _MAKES_KEY = frozenset(f"jax.random.{name}" for name in "key PRNGKey fold_in clone wrap_key_data".split())
 _SPLIT = "jax.random.split"
 _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
@@ -62,18 +65,20 @@ def _is_named_key(seen: Seen, name: ast.Name, depth: int) -> bool:
         found = seen.index.resolve(seen.module, name.id)
         own = isinstance(found, Definition) and found.module is seen.module and isinstance(found.node, ast.Assign)
         return own and is_one_key(seen, found.node.value, depth + 1)  # type: ignore[union-attr]
-    if name.id in scope.params and not _is_declared_key(seen, name):
+    if name.id in scope.params and not _is_declared_key(seen, name, _ONE_KEY):
         return False
     bound = bindings_of(scope, name.id)
     return bool(bound or name.id in scope.params) and all(_binds_key(seen, each, name.id, depth) for each in bound)
 
 
-def _is_declared_key(seen: Seen, name: ast.Name) -> bool:
-    """True if a parameter is annotated as a key, or has no annotation but that of an array and the name of a key."""
+def _is_declared_key(seen: Seen, name: ast.Name, names: re.Pattern[str]) -> bool:
+    """True if a parameter is annotated as a key, or has no annotation but that of an array and one of some names."""
     said = _type(annotation_of(seen.module, name))
-    return said in KEY_TYPES or (
-        (not said or said in ARRAY_TYPES) and bool(_ONE_KEY.search(name.id)) and not _MANY_KEYS.search(name.id)
-    )
+    if said in KEY_TYPES:
+        return True
+    scope = local_scope(seen.module, name, name.id)
+    attends = scope is not None and not _OF_ATTENTION.isdisjoint(scope.params)
+    return (not said or said in ARRAY_TYPES) and bool(names.fullmatch(name.id)) and not attends
 
 
 def _binds_key(seen: Seen, node: ast.AST, name: str, depth: int) -> bool:
@@ -98,7 +103,7 @@ def _are_keys(seen: Seen, node: ast.expr, depth: int) -> bool:
     scope = local_scope(seen.module, node, node.id)
     values = assigned(seen.module, node)
     if scope is not None and node.id in scope.params and not values:
-        return bool(_MANY_KEYS.search(node.id))
+        return _is_declared_key(seen, node, _MANY_KEYS)
     return bool(values) and all(_are_keys(seen, each, depth + 1) for each in values)
 
 

@@ -1,4 +1,4 @@
-"""What the code around an expression does with the list that it stands for."""
+"""Classify each use of a list by the code around the expression that stands for it."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -191,7 +191,7 @@ class Context:
                 yield from self._as_object(node, node)
 
     def _as_object(self, node: ast.expr, layer: ast.expr) -> Iterator[Use]:
-        """What is done with a layer, or with a part of it, that needs the very object."""
+        """Yield the use of a layer, or of a part of it, that needs the very object."""
         part: ast.expr = layer
         above, whole = parent_of(self.module, part), True
         while isinstance(above, ast.Attribute | ast.Subscript) and above.value is part:
@@ -206,8 +206,10 @@ class Context:
                 pass
             case ast.Compare() | ast.Call(func=ast.Name(id="id" | "hash")) if whole:
                 yield self._needs(node, "code compares layers as objects", does=Does.OBJECT)
-            case ast.Subscript() if whole:
-                yield self._needs(node, "a layer is a key of a dict", does=Does.OBJECT)
+            case ast.Subscript() | ast.SetComp() | ast.Set() if whole:
+                yield self._needs(node, "code tells layers apart as objects", does=Does.OBJECT)
+            case ast.DictComp(key=key) if key is part:
+                yield self._needs(node, "code tells layers apart as objects", does=Does.OBJECT)
 
 
 def _is_read(node: ast.AST) -> bool:

@@ -72,12 +72,8 @@ class _Reader:
     def _located(self, place: Place) -> tuple[Module, Function] | None:
         """The file of a place and the innermost function around it."""
         module = self.project.index.module_at(place.path)
-        functions = [each for each in nodes_in(module.tree) if isinstance(each, FUNCTIONS)] if module else []
-        for function in reversed(functions):
-            around = module.span(function) if module is not None else place.span
-            if module is not None and around.start <= place.span.start and place.span.end <= around.end + 1:
-                return module, function
-        return None
+        around = by_name(module.tree).functions_on(place.span.line) if module is not None else []
+        return (module, around[-1]) if module is not None and around else None
 
 
 def _reads_of(name: str, function: Function) -> Iterator[ast.Name]:
@@ -87,7 +83,8 @@ def _reads_of(name: str, function: Function) -> Iterator[ast.Name]:
 
 
 def _is_at(module: Module, node: ast.AST, site: Wrap | After | Called) -> bool:
-    return isinstance(site, Wrap) and isinstance(node, ast.expr) and module.span(node) == site.place.span
+    near = isinstance(site, Wrap) and isinstance(node, ast.expr) and node.lineno == site.place.span.line
+    return near and module.span(node) == site.place.span
 
 
 class _Local(_Reader):
@@ -118,6 +115,15 @@ class _Field(_Reader):
         yield from self._stored()
         for module in self.project.index.modules_with(self.name):
             yield from self._in_file(module)
+        yield from self._taken_apart()
+
+    def _taken_apart(self) -> Iterator[Use]:
+        """Patterns that take fields by their positions: `case Model([first, *others])`."""
+        classes = {getattr(each, "name", "") for each in self.owners}
+        for module in (home for name in classes for home in self.project.index.modules_with(name, "match")):
+            for pattern in by_name(module.tree).positional:
+                if (dotted(pattern.cls) or "").rpartition(".")[2] in classes:
+                    yield self._other(module, pattern, "a pattern takes the object apart")
 
     def _under_other_names(self) -> Iterator[Use]:
         """The uses of the list under the name that its function has for it before the field holds it."""
@@ -210,6 +216,14 @@ class _Field(_Reader):
 
     # -- parts that are replaced ---------------------------------------------------------------------------------------
 
+    def _is_in_lambda(self, name: str) -> bool:
+        """True if a lambda anywhere in the project reads a property of a name."""
+        return any(
+            isinstance(each, ast.Attribute) and any(isinstance(above, ast.Lambda) for above in ancestors(module, each))
+            for module in self.project.index.modules_with(name)
+            for each in by_name(module.tree).uses.get(name, ())
+        )
+
     def _selected(self, module: Module, node: ast.expr, holder: ast.expr) -> Use | None:
         """A function from a model to parts of its list, if code replaces parts: `tree_at` needs the very leaves."""
         name = root(holder)
@@ -228,7 +242,10 @@ class _Field(_Reader):
                 return self._other(
                     module, node, "a lambda gives parts of the list, which `tree_at` may replace", "SCN316"
                 )
-            if not isinstance(above, ast.ClassDef) and self._is_passed(around.name):
+            of_object = isinstance(above, ast.ClassDef) and not _gives_part(module, node)
+            decorators = {ast.unparse(each).rpartition(".")[2] for each in getattr(around, "decorator_list", ())}
+            is_passed = self._is_in_lambda if decorators & {"property", "cached_property"} else self._is_passed
+            if not of_object and is_passed(around.name):
                 what = f"`{around.name}` may give parts of the list, which `tree_at` may replace"
                 return self._other(module, node, what, "SCN316")
             return None
@@ -289,8 +306,31 @@ class _Field(_Reader):
                 if not self._is_of_another_class(module, holder):
                     yield from self._mention(module, above, holder)
                 return
+            case ast.Subscript(value=fields) if above.slice is text and (held := _object_of(fields)) is not None:
+                if not self._is_of_another_class(module, held):
+                    yield from self._mention(module, above, held)
+                return
         calls = [each for each in ancestors(module, text) if isinstance(each, ast.Call)]
+        by_fields = any(_object_of(getattr(each.func, "value", each.func)) is not None for each in calls)
         names = {getattr(each.func, "attr", getattr(each.func, "id", "")) for each in calls}
         patches = self.project.index.patches
-        if patches.loose_reads(module) or names & {"attrgetter", *patches.loose_readers}:
+        if by_fields or patches.loose_reads(module) or names & {"attrgetter", *patches.loose_readers}:
             yield self._other(module, text, f"code may read `{self.name}` by its name")
+
+
+def _object_of(node: ast.expr) -> ast.expr | None:
+    """The object whose fields `vars(model)` and `model.__dict__` hold."""
+    match node:
+        case ast.Call(func=ast.Name("vars"), args=[holder]) | ast.Attribute(value=holder, attr="__dict__"):
+            return holder
+        case _:
+            return None
+
+
+def _gives_part(module: Module, node: ast.expr) -> bool:
+    """True if a function returns a part of what an expression stands for: `return self.layers[0].weight`."""
+    parts = (ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.IfExp, ast.Starred, ast.comprehension, ast.ListComp)
+    above = parent_of(module, node)
+    while isinstance(above, parts):
+        above = parent_of(module, above)
+    return isinstance(above, ast.Return)

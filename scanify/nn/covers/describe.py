@@ -15,7 +15,7 @@ def describe(cover: Sequence[Item], kinds: Sequence[int], layers: Sequence[Any])
     """
     names, differences = _names(kinds, layers)
     text = " + ".join(_item(item, kinds, names) for item in cover)
-    return "; ".join([f"{len(kinds)} layers: {text or 'none'}", *differences])
+    return "; ".join([f"{len(kinds)} layer{'s' * (len(kinds) != 1)}: {text or 'none'}", *differences])
 
 
 def _names(kinds: Sequence[int], layers: Sequence[Any]) -> tuple[dict[int, str], list[str]]:

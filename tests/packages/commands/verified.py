@@ -10,7 +10,7 @@ from typing import Any
 from tests.packages.commands.result import FALSE, SHORT, UNLIKE, LoopResult
 from tests.packages.commands.table import Package, Target
 
-SECONDS = 900
+SECONDS = 3600
 
 
 def verified(
@@ -21,7 +21,8 @@ def verified(
     Proofs are of the policy that `scanify rewrite` writes, and what is proved is also run with random numbers.
     """
     command = [str(python), "-m", "scanify", "verify", target.file, "--no-measure", "--format", "json"]
-    command += ["--remat", "full", "--execute", *package.options, *(["--run", target.run] if run else [])]
+    command += ["--remat", "full", "--execute", "--time-limit", str(SECONDS), *package.options]
+    command += ["--run", target.run] if run else []
     path = os.pathsep.join(map(str, (scanify, folder / package.root)))
     bin_folder = os.pathsep.join((str(python.parent), os.environ["PATH"]))
     env = {**os.environ, "PYTHONPATH": path, "PATH": bin_folder, "JAX_PLATFORMS": "cpu"}
