@@ -21,25 +21,21 @@ def with_helper(body: str) -> Plan | Refusal:
     [
         "out = x.__class__({}, x.dim)\nout.append(1, 2, x)\nreturn out",
         "out = type(x)({})\nfor k in range(2):\n    out.append(k, x)\nreturn out",
+        "out = x\nout.append(1, 2, x)\nreturn out",
+        "out = x.parts\nout.append(x)\nreturn out",
         "out = x.empty()\nout['a'] = x\nreturn out",
         "_SAID.add('slow')\nreturn x",
         "def once(what: str):\n    if what not in _SAID:\n        _SAID.add(what)\nonce('slow')\nonce('late')\nreturn x",
     ],
 )
-def test_a_run_has_to_show_that_changing_them_changes_nothing_else(body):
-    plan = with_helper(body)
-    assert isinstance(plan, Plan) and not plan.safe, plan
-    said = " ".join(plan.obligations)
-    assert "changes nothing else" in said or "may run once instead of once per layer" in said
+def test_changes_of_what_may_be_anothers_are_held_back(body):
+    found = with_helper(body)
+    assert isinstance(found, Refusal) or not found.safe, found
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        "out = x\nout.append(1, 2, x)\nreturn out",
-        "out = x.parts\nout.append(x)\nreturn out",
-        "out = x.__class__({})\nif x.ndim:\n    out = x\nout.append(1, 2, x)\nreturn out",
-        "out = x.__class__({})\nfor out in x:\n    out.append(1, 2, x)\nreturn out",
         "_ALL.append('slow')\nreturn x",
         "_ALL.add('slow')\nreturn x",
         "for i in range(3):\n    _SAID.add(str(i))\nreturn x",

@@ -74,18 +74,3 @@ def test_layers_differ_by_what_their_number_decides(test, rest):
 )
 def test_layers_differ_in_other_forms(body):
     assert not is_one_stack(body)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        f"if opts.norm != 'pre':\n    return None\n{NORM}",
-        f"if i < 0:\n    raise ValueError(i)\n{NORM}",
-        f"for j in range(4):\n    if opts.norm == j:\n        return None\n{NORM}",
-        f"try:\n    opts.norm()\nexcept TypeError:\n    return None\n{NORM}",
-        f"match opts.norm:\n    case 0:\n        return None\n{NORM}",
-        f"if i > 2:\n    print(i)\n{NORM}",
-    ],
-)
-def test_they_do_not_by_what_is_the_same_for_all(body):
-    assert is_one_stack(body)

@@ -30,7 +30,7 @@ PLAIN = How()
 class Contents:
     """The shown contents of a list. `data` is an element that is shown to be no module and no function, as text.
 
-    `parameters` are the names of parameters of a function whose values are elements, or the list. The other fields
+    `lasting` is true of a list of the whole module. `parameters` are the names of parameters of a function whose values are elements, or the list. The other fields
     are those of `LayerList`.
     """
 
@@ -44,6 +44,7 @@ class Contents:
     of_dict: bool = False
     sequential: bool = False
     may_be_empty: bool = False
+    lasting: bool = False
 
 
 def is_empty(home: Home, node: ast.expr) -> bool:

@@ -149,6 +149,7 @@ class ContentsReader:
         if isinstance(meaning, Definition) and isinstance(value, ast.expr):
             text = f"`{name}` is a list of the whole module, which any code may change"
             self.contents.open.append(not_shown(text, meaning.module.place(meaning.node)))
+            self.contents.lasting = True
             self.value(Home(self.project, meaning.module, None), value, how)
         else:
             self._unknown(home, node)

@@ -101,7 +101,10 @@ def _one_object(variation: Variation, node: ast.expr) -> str | None:
     if any(Variation(home, ()).makes_module(each) for each in values):
         made_of = [home.meaning(each.func) for each in values if isinstance(each, ast.Call)]
         return None if all(_holds_settings(home.project, each) for each in made_of) else "module"
-    made = (home.library(each) for each in values)
+    made = [home.library(each) for each in values]
+    made += [
+        "jax.numpy.stack" for each in values if isinstance(each, ast.Call) and home.library(each.func).endswith("vmap")
+    ]
     if any(each.startswith(("jax.numpy.", "jax.random.")) and each not in _NO_ARRAYS for each in made):
         return "array"
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):  # `first.weight`, of a layer
