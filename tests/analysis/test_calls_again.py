@@ -1,7 +1,7 @@
 """Calls that are run once for all objects of a kind: each object is its own, and what is done to it is done to it."""
 
 import pytest
-from helpers import decide, only, refused
+from helpers import decide, model, only, refused
 
 from scanify.analysis.plan import Kind, Plan, Refusal
 
@@ -339,3 +339,13 @@ def test_experts_that_vmap_stacks_before_the_layers_are_shared():
     return [Block(experts) for _ in range(depth)]"""
     for found in decide(EXPERTS % made):
         assert found.rule == "SCN204" and "the same array, `experts`" in found.reason
+
+
+@pytest.mark.parametrize("line", ["SEEN.append(1)", "pass"])
+def test_decorators_of_functions_are_called(line):
+    counted = (
+        f"SEEN = []\n\n\ndef counted(f):\n    def g(x):\n        {line}\n        return f(x)\n\n    return g\n\n\n"
+    )
+    text = model("for layer in self.layers:\n    x = helper(layer(x))")
+    found = only(text.replace("def helper(x):", f"{counted}@counted\ndef helper(x):"))
+    assert isinstance(found, Plan) and found.safe if line == "pass" else found.rule == "SCN207"

@@ -387,7 +387,7 @@ def test_what_is_listed_writes_nothing(package: str) -> None:
 SAID = {
     "x = x + self.feed.get() + self.feed[0]": "`self.feed.get()` and `self.feed[0]` are not understood: {feed}",
     "x = x + self.feed.rate": "`self.feed.rate` is not understood: {feed}",
-    "for y in self.feed:\n    x = x + y": "`self.feed` and `x + y` are not understood: {feed}",
+    "for y in self.feed:\n    x = x + y": "`self.feed` is not understood: {feed}",
     "y = self.feed\nx = x + y[0]": "`y[0]` is not understood: {feed}",
     "x = unshown.make(x)": "`unshown.make()` is not understood: `unshown.make` is not on the list of functions that only compute; give a case",
     "x = self.made(x)": "`self.made()` is not understood: `made` has type Callable (line 45); give a case",
