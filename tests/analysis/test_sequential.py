@@ -60,6 +60,7 @@ def test_the_line_is_that_of_the_constructor():
     found = plan("eqx.nn.Sequential(\n    [Block(8, key=k) for k in jr.split(key, depth)]\n)")
     lines = text("eqx.nn.Sequential(\n    [Block(8, key=k) for k in jr.split(key, depth)]\n)").split("\n")
     assert "self.seq = eqx.nn.Sequential(" in lines[found.place.span.line - 1]
+    assert "self.seq(x)" in lines[found.body.span.line - 1]
     assert found.container == "eqx.nn.Sequential([...])"
 
 

@@ -125,6 +125,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
         call=_with_owner(project, fact, in_call),
         taken=project.index.words(loop.module.path),
         obligations=tuple(dict.fromkeys(obligations)),
+        elsewhere=tuple(each.text for each in layers.open if each.kind is ObligationKind.ELSEWHERE and layers.classes),
         cost=fact.cost,
         notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *_notes(stack)))),
         rule=_rule(fact, alike),
@@ -202,7 +203,7 @@ def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Ite
         element = fact.body.layers
         why = element.why if isinstance(element, Unknown) else layers.open[0].text if layers.open else ""
         yield f"{text}: {why}" if why else text
-    elif any(each.kind is ObligationKind.LAYERS for each in layers.open) and layers.made:
+    elif any(each.kind in (ObligationKind.LAYERS, ObligationKind.ELSEWHERE) for each in layers.open) and layers.made:
         yield from dict.fromkeys(each.text for each in layers.open)
     yield from dict.fromkeys(each.text for each in fact.alike.obligations)
     if layers.may_be_empty:

@@ -9,7 +9,8 @@ from scanify.analysis.decide.remedies import REMEDIES, open_rule
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lists.fields import related_to
+from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
@@ -48,7 +49,7 @@ def sequential(project: ProjectFacts, choice: str | None, fact: LoopFact) -> Pla
     if annotations is None:
         reason = "the field that holds it is static or has a converter, or is annotated with a text that names it"
         return _refuse(fact, "SCN214", reason, None)
-    return _plan(project, fact, annotations)
+    return _plan(project, fact, annotations, next(_calls(project, *field), fact.loop.place))
 
 
 def _refuse(fact: LoopFact, rule: str, reason: str, at: Place | None, remedy: str = "") -> Refusal:
@@ -85,6 +86,9 @@ def _other_uses(project: ProjectFacts, fact: LoopFact, owner: Definition, name: 
             if isinstance(node, ast.Constant) and node.value == name:
                 yield f"`{name}` is named in a text", module.place(node)
             if not isinstance(node, ast.Attribute) or node.attr != name:
+                continue
+            cls = class_of(project, module, node.value)
+            if isinstance(cls, Definition) and all(each.node is not owner.node for each in related_to(project, cls)):
                 continue
             reason = _reason(project, fact, module, node, parents)
             if reason is not None:
@@ -165,7 +169,19 @@ def _asked_for(project: ProjectFacts) -> Iterator[Place]:
                     yield module.place(call)
 
 
-def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, ...]) -> Plan:
+def _calls(project: ProjectFacts, owner: Definition, name: str) -> Iterator[Place]:
+    """The places where methods of the class call the field."""
+    for method in project.classes.methods(owner).values():
+        for node in nodes_in(*method.body):
+            called = node.func if isinstance(node, ast.Call) else None
+            called = (
+                called.args[0] if isinstance(called, ast.Call) and called.args else called
+            )  # `jax.vmap(self.net)(x)`
+            if isinstance(called, ast.Attribute) and called.attr == name:
+                yield owner.module.place(node)
+
+
+def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, ...], applied: Place) -> Plan:
     layers, loop = fact.layers, fact.loop
     module, node = loop.module, loop.node
     assert isinstance(node, ast.Call)
@@ -183,7 +199,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, 
         container=_text(fact),
         layer="",
         carry=(),
-        body=Body(loop.place.span, "", "", inline=True),
+        body=Body(applied.span, "", "", inline=True),
         stack=InitStack((Called(module.place(node.func), module.place(given)),), annotations),
         obligations=tuple(dict.fromkeys(obligations)),
         elsewhere=elsewhere,

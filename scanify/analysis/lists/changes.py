@@ -3,16 +3,17 @@
 import ast
 from collections.abc import Iterator
 
+from scanify.analysis.facts import Place
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.fields import FieldFacts, related_to
 from scanify.analysis.lists.home import Home
-from scanify.analysis.lists.layer_list import Class, identity, not_shown
+from scanify.analysis.lists.layer_list import Class, identity
 from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lists.statements import CHANGING, Copied, Grown, Other, reads_alone, statements_about
 from scanify.analysis.lower.scope import parameters, parent_of
-from scanify.analysis.obligation import Obligation
+from scanify.analysis.obligation import Kind, Obligation
 
 _PARTS = (ast.Attribute, ast.Subscript, ast.List, ast.Tuple, ast.comprehension, ast.ListComp)
 
@@ -33,7 +34,7 @@ def changes_of(facts: FieldFacts) -> Iterator[Obligation]:
                 continue
             text = _change(facts, home, node)
             if text is not None and _may_be_of(facts, home, node.value):
-                yield not_shown(f"{text} may put other layers into `{facts.attribute}`", module.place(node))
+                yield _elsewhere(facts, text, module.place(node))
         for name in by_name(module.tree).strings.get(facts.attribute, ()):
             call = parent_of(module, name)
             if isinstance(call, ast.Call):
@@ -41,7 +42,12 @@ def changes_of(facts: FieldFacts) -> Iterator[Obligation]:
                 got = _change(facts, home, call) if home.builtin(call) == "getattr" else None
                 text = f"`{ast.unparse(call)}`" if ast.unparse(call.func).endswith("attrgetter") else got
                 if text is not None:
-                    yield not_shown(f"{text} may put other layers into `{facts.attribute}`", module.place(call))
+                    yield _elsewhere(facts, text, module.place(call))
+
+
+def _elsewhere(facts: FieldFacts, text: str, place: Place) -> Obligation:
+    """Other code may change the list, which no case shows."""
+    return Obligation(Kind.ELSEWHERE, f"{text} may put other layers into `{facts.attribute}`", place)
 
 
 def _may_be_of(facts: FieldFacts, home: Home, node: ast.expr) -> bool:
