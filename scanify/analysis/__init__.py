@@ -1,7 +1,8 @@
 """From source to plans: which loops over modules there are, and what each could become.
 
-index ── Module ─> lower ── Loop ─> flow ── LoopShape ─┐
-index ── classes, names ─> values ── Value, Effect ────┴─> loops ── LoopFact ─> planning ── Plan | Refusal
+index ── Module ─> lower ── Loop ─> flow ── LoopShape ─────┐
+lists ── LayerList ─> uses ── Uses ────────────────────────┼─> decide ── LoopFact ─> Plan | Refusal
+language ── obligations of a body, types of layers, carries ┘
 """
 
 import ast
