@@ -16,6 +16,7 @@ from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.context import Context
+from scanify.analysis.uses.of_list import FieldReader
 from scanify.analysis.uses.use import Does
 from scanify.analysis.values.classes import dotted
 
@@ -80,6 +81,7 @@ def _field(project: ProjectFacts, fact: LoopFact) -> tuple[Definition, str] | No
 
 def _other_uses(project: ProjectFacts, fact: LoopFact, owner: Definition, name: str) -> Iterator[tuple[str, Place]]:
     """The uses of the field, under its name in the whole project, that are no calls."""
+    reader = FieldReader(project, replace(fact.layers, owner=owner, attribute=name))
     for module in project.index.modules_with(name):
         parents = {child: node for node in nodes_in(module.tree) for child in ast.iter_child_nodes(node)}
         for node in nodes_in(module.tree):
@@ -87,8 +89,12 @@ def _other_uses(project: ProjectFacts, fact: LoopFact, owner: Definition, name: 
                 yield f"`{name}` is named in a text", module.place(node)
             if not isinstance(node, ast.Attribute) or node.attr != name:
                 continue
+<<<<<<< HEAD
             cls = class_of(project, module, node.value)
             if isinstance(cls, Definition) and all(each.node is not owner.node for each in related_to(project, cls)):
+=======
+            if reader.is_of_another_class(module, node.value):
+>>>>>>> a8d5666 (Say what the new analysis costs)
                 continue
             reason = _reason(project, fact, module, node, parents)
             if reason is not None:
@@ -207,5 +213,3 @@ def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, 
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
     )
 
-
-_ = replace

@@ -32,7 +32,7 @@ def uses_of(project: ProjectFacts, layers: LayerList) -> Uses:
     """
     if not layers.sites and not layers.made:
         return Uses()
-    reader = _Field(project, layers) if layers.attribute is not None else _Local(project, layers)
+    reader = FieldReader(project, layers) if layers.attribute is not None else _Local(project, layers)
     uses = [*reader.uses(), *_written(project, layers), *given_away(project, layers)]
     needs = [each for each in uses if each.does in (Does.OBJECT, Does.OTHER)]
     changes = next((each for each in needs if each.does is Does.OTHER), None)
@@ -97,7 +97,7 @@ class _Local(_Reader):
                     yield from self.mention(module, node)
 
 
-class _Field(_Reader):
+class FieldReader(_Reader):
     """A list that a field holds."""
 
     def __init__(self, project: ProjectFacts, layers: LayerList) -> None:
@@ -155,7 +155,7 @@ class _Field(_Reader):
     def _in_file(self, module: Module) -> Iterator[Use]:
         table = by_name(module.tree)
         for node in sorted(table.uses.get(self.name, ()), key=lambda node: module.span(node)):
-            if isinstance(node, ast.Attribute) and not self._is_of_another_class(module, node.value):
+            if isinstance(node, ast.Attribute) and not self.is_of_another_class(module, node.value):
                 yield from self._mention(module, node, node.value)
             elif isinstance(node, ast.keyword):
                 yield from self._keyword(module, node)
@@ -175,7 +175,7 @@ class _Field(_Reader):
 
     # -- whose field it is ---------------------------------------------------------------------------------------------
 
-    def _is_of_another_class(self, module: Module, holder: ast.expr) -> bool:
+    def is_of_another_class(self, module: Module, holder: ast.expr) -> bool:
         """True if the object is shown to be of a class that shares no subclass with the owner of the list."""
         home = home_of(self.project, module, holder)
         if isinstance(home.meaning(holder), Package | External):
@@ -303,11 +303,11 @@ class _Field(_Reader):
             case ast.Call(func=ast.Name("hasattr"), args=[_, name, *_]) if name is text:
                 return
             case ast.Call(func=ast.Name("getattr"), args=[holder, name, *_]) if name is text:
-                if not self._is_of_another_class(module, holder):
+                if not self.is_of_another_class(module, holder):
                     yield from self._mention(module, above, holder)
                 return
             case ast.Subscript(value=fields) if above.slice is text and (held := _object_of(fields)) is not None:
-                if not self._is_of_another_class(module, held):
+                if not self.is_of_another_class(module, held):
                     yield from self._mention(module, above, held)
                 return
         calls = [each for each in ancestors(module, text) if isinstance(each, ast.Call)]
