@@ -64,9 +64,9 @@ class Memory:
         return known[1]
 
     def _quick(self, job: Quick) -> Answer:
-        from scanify.analysis.lower.candidates import may_hold_loop
         from scanify.analysis.decide.decide import Choices
         from scanify.analysis.decide.project import decisions
+        from scanify.analysis.lower.candidates import may_hold_loop
 
         config, source = load_config([job.root]), job.opened.source
         path = source.path

@@ -212,4 +212,3 @@ def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, 
         rule="SCN103",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
     )
-
