@@ -9,8 +9,7 @@ from scanify.analysis.decide.remedies import REMEDIES, open_rule
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.fields import related_to
-from scanify.analysis.lists.objects import class_of, home_of
+from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
@@ -89,12 +88,7 @@ def _other_uses(project: ProjectFacts, fact: LoopFact, owner: Definition, name: 
                 yield f"`{name}` is named in a text", module.place(node)
             if not isinstance(node, ast.Attribute) or node.attr != name:
                 continue
-<<<<<<< HEAD
-            cls = class_of(project, module, node.value)
-            if isinstance(cls, Definition) and all(each.node is not owner.node for each in related_to(project, cls)):
-=======
             if reader.is_of_another_class(module, node.value):
->>>>>>> a8d5666 (Say what the new analysis costs)
                 continue
             reason = _reason(project, fact, module, node, parents)
             if reason is not None:
