@@ -99,6 +99,14 @@ SHARED = [
     "self.layers = [eqx.tree_at(lambda l: l.t, b, replace=first.t) for b in blocks]",
     "self.layers = [eqx.tree_at(lambda l: (l.w, l.t), b, (b.w * 2, TABLE)) for b in blocks]",
     "self.layers = [Layer(d, k, first.t) for k in keys]",
+    "self.layers = [Layer(d, k, (table,)) for k in keys]",
+    "self.layers = [Layer(d, k, {'t': first}) for k in keys]",
+    "self.layers = [Layer(d, k, first if d else table) for k in keys]",
+    "given = {'t': first}\nself.layers = [Layer(d, k, **given) for k in keys]",
+    "own = table.T\nself.layers = [Layer(d, k, own) for k in keys]",
+    "own = other = jnp.ones(3)\nself.layers = [Layer(d, k, other) for k in keys]",
+    "own = {0: table}\nself.layers = [Layer(d, k, own[0]) for k in keys]",
+    "self.embedding = eqx.nn.Embedding(3, 4, key=key)\nself.layers = [Layer(d, k, self.embedding.weight) for k in keys]",
     "own = jnp.asarray(first.t)\nself.layers = [Layer(d, k, jnp.asarray(own)) for k in keys]",
     "norm = eqx.nn.LayerNorm(d)\nself.layers = [Layer(d, k, norm.weight) for k in keys]",
     "self.layers = []\nfor i, k in enumerate(keys):\n    if i % 3 == 0:\n        b = Layer(d, k)\n    elif i % 3 == 1:\n        b = Layer(d, k)\n    self.layers.append(b)",
@@ -149,3 +157,26 @@ def test_pairs_that_hold_one_layer_are_not_stacked():
         "pair = (first, first)\nself.layers = [pair for k in keys]",
     ):
         assert not any(isinstance(each, Plan) and each.safe for each in decided(init, model))
+
+
+KEPT = {
+    "an array of the module": {"self.t = jnp.zeros(d) if t is None else t": "self.t = TABLE"},
+    "an array of a module's layer": {"self.t = jnp.zeros(d) if t is None else t": "self.t = EMBEDDING.weight"},
+    "a constant of the class": {"self.t = jnp.zeros(d) if t is None else t": "self.t = Layer.OWN", "    w: Array": "    OWN = jnp.ones(3)\n    w: Array"},
+    "a default of a parameter": {"key, t=None):": "key, t=TABLE):"},
+    "a default of a field": {"    t: Array": "    t: Array = TABLE", "        self.t = jnp.zeros(d) if t is None else t\n": ""},
+    "what a cached function gives": {"self.t = jnp.zeros(d) if t is None else t": "self.t = cached(d)"},
+}  # fmt: skip
+BESIDE = "EMBEDDING = eqx.nn.Embedding(3, 4, key=jax.random.key(0))\n\n\n@functools.lru_cache\ndef cached(d):\n    return jnp.zeros(d)\n\n\nclass Layer("
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_a_class_keeps_in_each_layer_is_not_stacked(name):
+    model = MODEL.replace("class Layer(", BESIDE, 1)
+    assert all(isinstance(each, Plan) and each.safe for each in decided("self.layers = blocks", model))
+    for before, after in KEPT[name].items():
+        assert model.count(before) == 1
+        model = model.replace(before, after)
+    (found,) = decided("self.layers = blocks", model)
+    assert isinstance(found, Refusal) and found.rule == "SCN204"
+    assert found.reason.startswith("every layer holds the same ")

@@ -3,8 +3,10 @@
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.lists.declared import is_static
 from scanify.analysis.lists.home import Home, class_meant
 from scanify.analysis.lists.layer_list import (
     Class,
@@ -17,7 +19,7 @@ from scanify.analysis.lists.layer_list import (
     not_shown,
 )
 from scanify.analysis.lists.objects import home_of
-from scanify.analysis.lists.shared import shared_objects
+from scanify.analysis.lists.shared import held_by_class, held_by_constructor, shared_objects
 from scanify.analysis.lists.varies import Variation
 from scanify.analysis.lists.written import writes_into
 from scanify.analysis.lower.nodes import nodes_in
@@ -50,7 +52,7 @@ class Alike:
 
 def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood) -> Alike:
     """Return whether the layers are shown to be alike, may differ, or are one object several times."""
-    refusal = layers.refusal or next(shared_objects(project, layers), None)
+    refusal = layers.refusal or next(chain(shared_objects(project, layers), _kept_by_classes(project, layers)), None)
     if refusal is not None:
         return Alike(refusal=refusal)
     unlike = next(_unlike(project, layers, understood), None)
@@ -60,6 +62,25 @@ def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood
 
 
 # -- layers that may differ --------------------------------------------------------------------------------------------
+
+
+def _kept_by_classes(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]:
+    """Objects that the classes of layers keep in each of them: an array of the module, a default of a field."""
+    for cls in layers.classes:
+        for part in composition(project, cls):
+            held: list[tuple[Home, ast.expr, str | None]] = []
+            for home, function in constructors(project, part):
+                stored = (each for each in nodes_in(*function.body) if not isinstance(each, ast.Return))
+                values = [value for each in stored if (value := _stored(each)) is not None]
+                held += [(home, value, held_by_constructor(home, value)) for value in values]
+            for field in project.classes.fields(part).values() if isinstance(part, Definition) else ():
+                home = Home(project, field.owner.module, None)
+                if field.default is not None and not is_static(field.default):
+                    held.append((home, field.default, held_by_class(home, field.default)))
+            for home, value, what in held:
+                if what is not None:
+                    place = home.module.place(value)
+                    yield "SCN204", f"every layer holds the same {what}, `{home.module.code(value)}`", place
 
 
 def _unlike(project: ProjectFacts, layers: LayerList, understood: Understood) -> Iterator[str]:

@@ -4,12 +4,13 @@ A stack has an array of its own for each layer, so that training makes the copie
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import declared, is_static
-from scanify.analysis.lists.home import Home, columns
+from scanify.analysis.lists.home import Home, Repeat, columns
 from scanify.analysis.lists.layer_list import CALLED, LayerList, Reason, Varies
 from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lists.reader import ContentsReader
@@ -20,6 +21,9 @@ from scanify.analysis.lower.scope import parameters
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
 
+Ask = Callable[[ast.expr, frozenset[str]], str | None]
+
+_PLAIN_PARTS = frozenset("shape dtype ndim size itemsize item tolist".split())
 _NO_ARRAYS = frozenset(f"jax.numpy.{name}" for name in ("dtype", "shape", "ndim", "size", "finfo", "issubdtype"))
 _ARRAY_TYPES = frozenset({"Array", "ndarray", "ArrayLike"})
 _SAME_ARRAY = frozenset({"jax.numpy.asarray", "numpy.asarray", "jax.device_put", "jax.lax.stop_gradient", "copy.copy"})
@@ -45,7 +49,8 @@ def shared_objects(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]
             yield "SCN204", f"`{made.module.code(made.node)}` stands in the list more than once", made.place
         variation = Variation(home_of(project, made.module, made.node), made.loops)
         for each in made.arguments if made.repeated and made.cls is not None else ():
-            what = _one_object(variation, each.value) if each.varies is Varies.SAME and each.name != CALLED else None
+            same = each.varies is Varies.SAME and each.name != CALLED
+            what = _Held(variation.home, made.loops).before(each.value) if same else None
             if what is not None:
                 code = made.module.code(each.value)
                 text = f"every layer is given the same {what}, `{code}`; pass it to the layer's call instead"
@@ -86,38 +91,158 @@ def _may_repeat(variation: Variation, node: ast.AST) -> bool:
     return bool(made) and (twice or bool(reader.contents.open) or not plain or len(loops) > 1)
 
 
-def _one_object(variation: Variation, node: ast.expr) -> str | None:
-    """Return "module" or "array" if an expression is shown to give all layers one and the same object of that kind."""
-    home = variation.home
-    if home.library(node) in _SAME_ARRAY and isinstance(node, ast.Call) and node.args:
-        return _one_object(variation, node.args[0])
-    name = dotted(node)
-    if name is None or home.function is None or variation.is_key(node):
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Whether expressions give modules or arrays, and whether they were made before a layer was.
+
+    `loops` are those that make the layers; in a constructor, which runs for each layer, `function` is its `Home`.
+    """
+
+    home: Home
+    loops: Sequence[Repeat] = ()
+    constructor: bool = False
+
+    def before(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> str | None:
+        """Return "module" or "array" if every evaluation gives, or holds, one such object that was there before."""
+        match node:
+            case ast.Call(args=args, keywords=keywords):
+                if self.home.library(node) in _SAME_ARRAY:
+                    return self._first(self.before, args[:1], seen)
+                if _is_cached(self.home.meaning(node.func)):
+                    return "object"
+                made = Variation(self.home, ()).makes_module(node)
+                return self._first(self.before, [*args, *(each.value for each in keywords)], seen) if made else None
+            case ast.BinOp(left=left, right=right):
+                lists = [each for each in (left, right) if isinstance(each, ast.List | ast.Tuple)]
+                return self._first(self.before, lists, seen)
+            case ast.UnaryOp() | ast.Compare():
+                return None
+            case ast.Name() if self.home.is_local(node) and node.id not in seen:
+                return self._named(node, seen | {node.id})
+            case _:
+                return self._first(self.before, parts, seen) if (parts := _parts(node)) else self.kind(node, seen)
+
+    def _named(self, node: ast.Name, seen: frozenset[str]) -> str | None:
+        """A local name: what it stands for is made anew if it is bound where a layer is made."""
+        bodies = [each for loop in self.loops if isinstance(loop, ast.For | ast.While) for each in nodes_in(*loop.body)]
+        for statement, value in self.home.values_of(node.id):
+            value = value or getattr(statement, "value", None)
+            anew = self.constructor or any(statement is each for each in bodies)
+            if anew and isinstance(value, ast.expr) and (found := self.before(value, seen)) is not None:
+                return found
+            if not anew and isinstance(value, ast.expr) and (found := self.kind(value, seen)) is not None:
+                return found
+        if self.constructor:
+            default = default_of(self.home.function, node.id)
+            return self.kind(default, seen) if default is not None else None
+        given = parameters(self.home.function) if self.home.is_parameter(node.id) else []
+        return self._declared(next((each for each in given if each.arg == node.id), None))
+
+    def kind(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> str | None:
+        """Return "module" or "array" if the value of an expression is shown to be one, or to hold one."""
+        variation = Variation(self.home, ())
+        if variation.is_key(node):
+            return None
+        match node:
+            case ast.Call(func=func):
+                if variation.makes_module(node):
+                    return None if _holds_settings(self.home.project, self.home.meaning(func)) else "module"
+                if isinstance(func, ast.Call) and self.home.library(func).endswith("vmap"):
+                    return "array"
+                if self.home.library(node).startswith(("jax.numpy.", "jax.random.")):
+                    return "array" if self.home.library(node) not in _NO_ARRAYS else None
+                method = isinstance(func, ast.Attribute) and func.attr not in _PLAIN_PARTS
+                return self.kind(func.value, seen) if method and isinstance(func, ast.Attribute) else None
+            case ast.BinOp(left=left, right=right):
+                return self._first(self.kind, [left, right], seen)
+            case ast.UnaryOp(operand=value) | ast.Subscript(value=value):
+                return self.kind(value, seen)
+            case ast.Name(id=name) if self.home.is_local(node):
+                return self._named(node, seen | {name}) if name not in seen else None
+            case ast.Name() | ast.Attribute() if dotted(node) is not None:
+                return self._of_field(node, seen)
+            case _:
+                return self._first(self.kind, _parts(node), seen)
+
+    def _of_field(self, node: ast.Name | ast.Attribute, seen: frozenset[str]) -> str | None:
+        """A name of the module, or an attribute: by what is assigned to it, or by the class of its object."""
+        name, body = dotted(node) or "", self.home.function.body if self.home.function is not None else ()
+        values = [each.value for each in statements_about(self.home, body, name) if isinstance(each, Put)]
+        meaning = self.home.meaning(node)
+        of_class = self.home.meaning(node.value) if isinstance(node, ast.Attribute) else None
+        if isinstance(of_class, Definition) and isinstance(of_class.node, ast.ClassDef):
+            constant = self.home.project.classes.constant(of_class, name.rpartition(".")[2])
+            return _Held(Home(self.home.project, constant[0].module, None)).kind(constant[1]) if constant else None
+        if not values and isinstance(meaning, Definition):
+            value = getattr(meaning.node, "value", None)
+            there = _Held(Home(self.home.project, meaning.module, None))
+            return there.kind(value, seen) if isinstance(value, ast.expr) and name not in seen else None
+        if values or not isinstance(node, ast.Attribute):
+            return self._first(self.kind, values, seen | {name}) if name not in seen else None
+        held = [value for _, value in self.home.values_of(dotted(node.value) or "")]
+        body_of = statements_about(self.home, body, dotted(node.value) or "?")
+        held += [each.value for each in body_of if isinstance(each, Put)]
+        root = self.home.meaning(node.value)
+        held.append(getattr(root.node, "value", None) if isinstance(root, Definition) else None)
+        if any(_holds_array(self.home, each, node.attr) for each in held):
+            return "array"
+        return "array" if node.attr not in _PLAIN_PARTS and self.kind(node.value, seen) == "array" else None
+
+    def _declared(self, parameter: ast.arg | None) -> str | None:
+        annotation = parameter.annotation if parameter is not None else None
+        if annotation is None:
+            return None
+        said = declared(self.home.project, self.home.module, annotation)
+        if said.cls is not None and not said.data:
+            return None if _holds_settings(self.home.project, said.cls) else "module"
+        return "array" if _is_array(annotation) else None
+
+    def _first(self, ask: Ask, parts: Sequence[ast.expr], seen: frozenset[str]) -> str | None:
+        return next((found for each in parts if (found := ask(each, seen)) is not None), None)
+
+
+def held_by_constructor(home: Home, value: ast.expr) -> str | None:
+    """Return "module", "array" or "object" if a constructor stores one that was there before it ran."""
+    return _Held(home, constructor=True).before(value)
+
+
+def held_by_class(home: Home, default: ast.expr | None) -> str | None:
+    """Return "module" or "array" if the default of a field is one, which all objects of the class share."""
+    if isinstance(default, ast.Call) and any(each.arg in ("default", "static") for each in default.keywords):
+        default = next((each.value for each in default.keywords if each.arg == "default"), None)
+    return _Held(home).kind(default) if default is not None else None
+
+
+def default_of(function: ast.AST | None, name: str) -> ast.expr | None:
+    """Return the default of a parameter, None if it has none."""
+    given = getattr(function, "args", None)
+    if not isinstance(given, ast.arguments):
         return None
-    values = [each.value for each in statements_about(home, home.function.body, name) if isinstance(each, Put)]
-    meaning = home.meaning(node) if not values else None
-    if isinstance(meaning, Definition) and isinstance(value := getattr(meaning.node, "value", None), ast.expr):
-        values, home = [value], Home(home.project, meaning.module, None)
-    if any(Variation(home, ()).makes_module(each) for each in values):
-        made_of = [home.meaning(each.func) for each in values if isinstance(each, ast.Call)]
-        return None if all(_holds_settings(home.project, each) for each in made_of) else "module"
-    made = [home.library(each) for each in values]
-    made += [
-        "jax.numpy.stack" for each in values if isinstance(each, ast.Call) and home.library(each.func).endswith("vmap")
-    ]
-    if any(each.startswith(("jax.numpy.", "jax.random.")) and each not in _NO_ARRAYS for each in made):
-        return "array"
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):  # `first.weight`, of a layer
-        return (
-            "array" if any(_holds_array(home, each, node.attr) for _, each in home.values_of(node.value.id)) else None
-        )
-    annotation = next((each.annotation for each in parameters(home.function) if each.arg == name), None)
-    if values or annotation is None:
-        return None
-    said = declared(home.project, home.module, annotation)
-    if said.cls is not None and not said.data:
-        return None if _holds_settings(home.project, said.cls) else "module"
-    return "array" if _is_array(annotation) else None
+    plain = [*given.posonlyargs, *given.args]
+    pairs = [*zip(plain[len(plain) - len(given.defaults) :], given.defaults, strict=True)]
+    pairs += [(each, default) for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
+    return next((default for each, default in pairs if each.arg == name), None)
+
+
+def _is_cached(meaning: object) -> bool:
+    """True of a function of the project that may return one object for several calls."""
+    decorators = getattr(getattr(meaning, "node", None), "decorator_list", ())
+    return any((dotted(getattr(each, "func", each)) or "").endswith(("cache", "lru_cache")) for each in decorators)
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """The expressions one of which, or all of which, an expression gives."""
+    match node:
+        case ast.IfExp(body=body, orelse=orelse):
+            return [body, orelse]
+        case ast.BoolOp(values=values) | ast.Dict(values=values):
+            return values
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            return parts
+        case ast.Starred(value=value) | ast.NamedExpr(value=value):
+            return [value]
+        case _:
+            return []
 
 
 def _holds_settings(project: ProjectFacts, cls: object) -> bool:
