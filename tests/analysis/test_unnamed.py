@@ -350,6 +350,18 @@ OTHERS = {
     "weakref": ("", "import weakref\nref = weakref.ref(BOX)", "ref().n += 1\nx = x * BOX.n"),
     "exec": ("", "G = 1.0", "exec('G += 1', globals())\nx = x * G"),
     "np inplace": ("", "A = np.ones(1)", "A[0] += 1\nx = x * float(A[0])"),
+    "np positional out": ("", "A = np.ones(1)", "np.exp(A, A)\nx = x * float(A[0])"),
+    "np clip out": ("", "A = np.ones(1)", "np.clip(A, 2, 3, A)\nx = x * float(A[0])"),
+    "iterator summed": ("", "IT = iter([1.0, 2.0, 3.0])", "x = x * sum(IT)"),
+    "iterator copied": ("", "IT = map(float, [1, 2])", "x = x * (1 + len(list(IT)))"),
+    "iterator unpacked": ("", "IT = reversed([1.0, 2.0])", "a, *b = (*IT, 1.0)\nx = x * a"),
+    "iterator searched": ("", "IT = zip([1.0, 2.0])", "x = x * max(IT, default=(5.0,))[0]"),
+    "iterator in a table": ("", "IT = {'a': iter([1.0, 2.0])}", "x = x * sum(IT['a'])"),
+    "mutable default": (
+        "",
+        "def f(v, seen=[]):\n    seen.append(1)\n    return v * len(seen)",
+        "x = f(x)",
+    ),
     "np out": ("", "A = np.ones(1)", "np.add(A, 1, out=A)\nx = x * float(A[0])"),
     "np view": ("", "A = np.ones(2)\nB = A[:1]", "B[0] += 1\nx = x * float(A[0])"),
     "np fill": ("", "A = np.ones(1)", "A.fill(A[0] + 1)\nx = x * float(A[0])"),
@@ -575,3 +587,7 @@ def test_one_that_only_answers(name: str) -> None:
 def test_what_else_changes_something(name: str) -> None:
     methods, around, use = OTHERS[name]
     assert not is_safe(methods.replace("COUNT", COUNT), around, use)
+
+
+def test_what_only_computes() -> None:
+    assert is_safe("", "def f(v, by=2.0):\n    return v * by", "x = f(x) * max([1, 2]) * np.clip(3, 1, 2)")

@@ -60,10 +60,9 @@ _ONE = frozenset(
     "log1p log2 logical_not modf negative positive rad2deg radians reciprocal rint sign signbit sin sinh spacing sqrt "
     "square tan tanh trunc".split()
 )
-_THREE = frozenset(
-    "where clip linspace logspace geomspace arange full full_like interp pad eye tri histogram ones zeros ones_like "
-    "zeros_like asarray array select moveaxis swapaxes rollaxis repeat roll quantile percentile einsum broadcast_to "
-    "isclose allclose broadcast_shapes".split()
+_ARITIES = dict.fromkeys(("where", "clip", "quantile", "percentile", "broadcast_to", "moveaxis", "swapaxes"), 3) | (
+    dict.fromkeys(("isclose", "allclose", "full", "full_like", "arange", "eye", "tri", "array", "interp"), 4)
+    | dict.fromkeys(("linspace", "logspace", "geomspace", "einsum", "broadcast_shapes"), 1 << 16)
 )
 
 
@@ -71,7 +70,7 @@ def _arity(root: str, name: str) -> int:
     """The number of arguments by position of a function of numpy of which none is the array for its result."""
     if root != "numpy":
         return 1 << 16
-    return 1 if name in _ONE else 1 << 16 if name in _THREE else 2
+    return _ARITIES.get(name, 1 if name in _ONE else 2)
 
 
 class Libraries(Base):

@@ -50,11 +50,11 @@ class Expressions(Base):
             case ast.Constant():
                 return Static(repr(node.value))
             case ast.Name():
-                return self.name(node, env)
+                return self._unspent(node, env, self.name(node, env))
             case ast.Attribute():
-                return self._attribute(node, env)
+                return self._unspent(node, env, self._attribute(node, env))
             case ast.Subscript():
-                return self._subscript(node, env)
+                return self._unspent(node, env, self._subscript(node, env))
             case ast.Call():
                 return self._call(node, env)
             case ast.BinOp():
@@ -109,6 +109,13 @@ class Expressions(Base):
         for annotation in (*annotations, *(each.annotation for each in every)):
             if annotation is not None and not all(isinstance(each, _OF_TYPES) for each in ast.walk(annotation)):
                 self.note(env.module, annotation, "an annotation that does more than name types")
+
+    def _unspent(self, node: ast.expr, env: Env, value: Type) -> Type:
+        """The value of a name or a part, unless it is an iterator from before the iteration, which one use changes."""
+        used = (each for each in options(value) if isinstance(each, Items) and each.kind == "iterator")
+        if not self.muted and any(not self.is_fresh(each.fresh) for each in used):
+            return self.note(env.module, node, "an iterator that was made before is used up")
+        return value
 
     # -- names -----------------------------------------------------------------------------------------------------
 
