@@ -152,7 +152,9 @@ def _are_equal(fact: LoopFact, in_call: bool) -> bool:
         return False
     if layers.of_dict or layers.parameter or layers.view:
         return False
-    return not (in_call and (layers.open or fact.uses.changes is not None or layers.optional or layers.attribute is None))
+    return not (
+        in_call and (layers.open or fact.uses.changes is not None or layers.optional or layers.attribute is None)
+    )
 
 
 def _rule(fact: LoopFact, alike: bool) -> str:
@@ -198,7 +200,7 @@ def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Ite
         name = layers.walk.text if layers.walk.element is not None else name
         yield f"the elements of `{name}` hold nothing but arrays, and differ in the values of these alone"
         return
-    if not layers.classes:
+    if not layers.classes or fact.body.opaque:
         text = f"the elements of `{name}` are {framework.value} modules, and applying one has no side effects"
         element = fact.body.layers
         why = element.why if isinstance(element, Unknown) else layers.open[0].text if layers.open else ""

@@ -32,19 +32,22 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
     Every operation of the constructor must be understood, and none may branch on the key.
     """
     method = project.classes.method(cls, "__init__")
-    if method is None:
-        return ()
-    owner, function = method
     walker = _ConstructorWalker(project)
-    plain, named = walker.declared_arguments(owner.module, function)
-    made = walker.run_constructor(owner, function, cls, plain, named)
+    made: dict[str, Type] = {}
+    if method is not None:
+        owner, function = method
+        plain, named = walker.declared_arguments(owner.module, function)
+        made = walker.run_constructor(owner, function, cls, plain, named)
+        made = walker.with_hooks(cls, made, ("__check_init__",))
+    else:
+        made = walker.generated(cls, made)
     effects = tuple(walker.effects.items())
     found = list(walker.obligations)
     for name, value in made.items():
         unknown = next((each for each in _unknown_in(value) if not each.declared), None)
         if unknown is not None:
             text = f"`{name}` of `{cls.name}` is not shown: {unknown.why}"
-            found.append(Obligation(_KIND, text, owner.module.place(function)))
+            found.append(Obligation(_KIND, text, cls.module.place(cls.node)))
     found += [Obligation(kind=_KIND, text=text, place=place) for text, place in effects]
     return tuple(found)
 

@@ -46,7 +46,7 @@ class LoopObligations:
     layers, `sources` those of the containers. `ys` are the collected expressions, each with the name of its collection
     ("" for the element of a comprehension) and its type. `effects`
     change something outside of an iteration, each in words and with its place; `notes` are facts that a user should
-    know.
+    know. `opaque`: no class of the layers is shown, and calls of them are not walked.
     """
 
     obligations: tuple[Obligation, ...]
@@ -58,6 +58,7 @@ class LoopObligations:
     notes: tuple[str, ...] = ()
     results: Mapping[str, Type] = field(default_factory=dict)
     ys: Sequence[tuple[str, ast.expr, Type]] = ()
+    opaque: bool = False
 
 
 def understood(
@@ -85,6 +86,7 @@ def understood(
         tuple(each for each in walker.notes if each),
         walker.results,
         walker.ys,
+        walker.opaque,
     )
 
 
@@ -113,6 +115,7 @@ class _LoopWalker(Walker):
         self.results: dict[str, Type] = {}
         self.ys: list[tuple[str, ast.expr, Type]] = []
         self.inside = False
+        self.opaque = False
 
     # -- up to the loop --------------------------------------------------------------------------------------------
 
@@ -282,10 +285,17 @@ class _LoopWalker(Walker):
         self.layers = found
         if self.trees:
             return Array()
-        known = join([*options(without_none(found)), *self._made_too(found)])
+        every = options(without_none(found))
+        shown = [each for each in every if not isinstance(each, Unknown)] if self._all_made() else every
+        known = join([*shown, *self._made_too(found)])
         if any(not isinstance(each, Object | LibraryObject | Items | Function) for each in options(known)):
+            self.opaque = True
             return LibraryObject(LAYER)
         return known
+
+    def _all_made(self) -> bool:
+        """True if the list is shown to hold layers of known classes."""
+        return bool(self.made) and all(each is not None for each in self.made)
 
     def _made_too(self, found: Type) -> Iterator[Type]:
         """Layers of classes that the list is shown to hold, which its annotation does not name."""

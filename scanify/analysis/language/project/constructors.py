@@ -7,6 +7,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.types import (
+    Array,
     Env,
     Function,
     Given,
@@ -52,7 +53,7 @@ class Constructors(Base):
         method = self.classes.method(cls, "__init__")
         if method is not None:
             made = self.run_constructor(method[0], method[1], cls, args, keywords)
-            return {**self._defaults(cls, made), **made}
+            return self.with_hooks(cls, {**self._defaults(cls, made), **made}, ("__check_init__",))
         fields = self.classes.fields(cls)
         if not self._is_dataclass(cls):
             if args or keywords:
@@ -60,11 +61,36 @@ class Constructors(Base):
             return {}
         names = list(fields)
         made = dict(zip(names, args, strict=False)) | {name: each for name, each in keywords.items() if name in fields}
-        made |= self._defaults(cls, made)
-        for hook in ("__post_init__", "__check_init__"):
-            found = self.classes.method(cls, hook)
-            if found is not None:
-                made |= self.run_constructor(found[0], found[1], cls, [], {}, made)
+        return self.generated(cls, made)
+
+    def generated(self, cls: Definition, made: dict[str, Type]) -> dict[str, Type]:
+        """The fields after the constructor that a dataclass has, which is given some of them."""
+        converted = {}
+        for name, field in self.classes.fields(cls).items():
+            converter = _keyword(field.default, "converter")
+            if converter is not None:
+                home = Env(field.owner.module)
+                converted[name] = self.call(
+                    home, converter, self.evaluate(converter, home), [made.get(name, Array())], {}
+                )
+        made = {**self._defaults(cls, made), **made, **converted}
+        return self.with_hooks(cls, made, ("__post_init__", "__check_init__"))
+
+    def with_hooks(self, cls: Definition, made: dict[str, Type], hooks: Sequence[str]) -> dict[str, Type]:
+        """The fields after the methods that run behind a constructor.
+
+        Equinox runs the `__check_init__` of each base, too.
+        """
+        for hook in hooks:
+            first = self.classes.method(cls, hook)
+            found = [first] if first is not None else []
+            if hook == "__check_init__":
+                bases = self.classes.lineage(cls)
+                found = [
+                    (base, self.classes.methods(base)[hook]) for base in bases if hook in self.classes.methods(base)
+                ]
+            for owner, function in found:
+                made = made | self.run_constructor(owner, function, cls, [], {}, made)
         return made
 
     def _is_dataclass(self, cls: Definition) -> bool:
