@@ -74,6 +74,7 @@ def _may_repeat(variation: Variation, node: ast.AST) -> bool:
         for target, source in columns(home, loop.target, loop.iter)
         for part in target_names(target)
     ]
+    source: ast.expr | None
     match node:
         case ast.Subscript(value=ast.Name() as listed, slice=index):
             source, plain = listed, isinstance(index, ast.Name) and (index.id, None) in names
@@ -93,9 +94,9 @@ def _may_repeat(variation: Variation, node: ast.AST) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """Whether expressions give modules or arrays, and whether they were made before a layer was.
+    """Reads which expressions of a function give modules or arrays that were made before a layer was.
 
-    `loops` are those that make the layers; in a constructor, which runs for each layer, `function` is its `Home`.
+    `loops` make the layers. `constructor`: the function is a constructor, which runs once for each layer.
     """
 
     home: Home
@@ -123,7 +124,10 @@ class _Held:
                 return self._first(self.before, parts, seen) if (parts := _parts(node)) else self.kind(node, seen)
 
     def _named(self, node: ast.Name, seen: frozenset[str]) -> str | None:
-        """A local name: what it stands for is made anew if it is bound where a layer is made."""
+        """Return the kind of object that a local name may hold for several layers.
+
+        A name that is bound in the loop that makes the layers, or in a constructor, has a new value for each.
+        """
         bodies = [each for loop in self.loops if isinstance(loop, ast.For | ast.While) for each in nodes_in(*loop.body)]
         for statement, value in self.home.values_of(node.id):
             value = value or getattr(statement, "value", None)
@@ -135,7 +139,8 @@ class _Held:
         if self.constructor:
             default = default_of(self.home.function, node.id)
             return self.kind(default, seen) if default is not None else None
-        given = parameters(self.home.function) if self.home.is_parameter(node.id) else []
+        function = self.home.function
+        given = parameters(function) if function is not None else []
         return self._declared(next((each for each in given if each.arg == node.id), None))
 
     def kind(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> str | None:
@@ -165,7 +170,7 @@ class _Held:
                 return self._first(self.kind, _parts(node), seen)
 
     def _of_field(self, node: ast.Name | ast.Attribute, seen: frozenset[str]) -> str | None:
-        """A name of the module, or an attribute: by what is assigned to it, or by the class of its object."""
+        """Return the kind of a name of the module or of an attribute, by its assignments or its object's class."""
         name, body = dotted(node) or "", self.home.function.body if self.home.function is not None else ()
         values = [each.value for each in statements_about(self.home, body, name) if isinstance(each, Put)]
         meaning = self.home.meaning(node)
