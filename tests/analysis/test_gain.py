@@ -305,3 +305,20 @@ def test_sizes_and_static_settings_of_each_layer_are_left_to_evidence(init):
     assert isinstance(found, Refusal), found
     assert found.undecided is not None
     assert "is built from its own `" in found.reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if i > 2:\n        d = 16\n    else:\n        d = 8",
+        "match i:\n        case 0:\n            d = 4\n        case _:\n            d = 8",
+        "try:\n        d = 8 // i\n    except ZeroDivisionError:\n        d = 4",
+        "grow()",
+    ],
+)
+def test_a_size_that_a_statement_chooses_differs(body):
+    grow = "def grow():\n    nonlocal d\n    d *= 2\n"
+    found = only(
+        net(f"{grow}self.layers = []\nfor i in range(n):\n    {body}\n    self.layers.append(Block(d, key=key))")
+    )
+    assert not isinstance(found, Plan) or found.holds.value == "BlockSeq", found

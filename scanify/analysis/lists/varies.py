@@ -92,7 +92,10 @@ class Variation:
         return isinstance(meaning, Definition | External) and self.home.project.classes.is_module(meaning)
 
     def _of_name(self, node: ast.Name, seen: frozenset[str]) -> Varies:
-        if node.id in seen:
+        inner = self.home.function.body if self.home.function is not None else ()
+        if node.id in seen or any(
+            isinstance(each, ast.Nonlocal) and node.id in each.names for each in nodes_in(*inner)
+        ):
             return Varies.OTHER
         for loop in reversed(self.loops):
             if not isinstance(loop, ast.While) and node.id in target_names(loop.target):
@@ -130,8 +133,10 @@ class Variation:
         """A name that the body of a loop assigns: before it is read, or else for the next layer."""
         worst = Varies.SAME
         for statement in bound:
-            around = (each for each in ancestors(self.home.module, statement) if isinstance(each, ast.If))
-            worst = max([worst, *(self.of(each.test, seen) for each in around)])
+            for around in ancestors(self.home.module, statement):
+                if isinstance(around, ast.Match | ast.Try):
+                    return Varies.OTHER
+                worst = max(worst, self.of(around.test, seen) if isinstance(around, ast.If) else worst)
             value = assigned(statement, node.id)
             if value is None and isinstance(statement, ast.Assign):  # `key, inner = split(key)`
                 made_of = statement.value
