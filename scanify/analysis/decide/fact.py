@@ -26,10 +26,10 @@ from scanify.analysis.language.types import (
     parts_of,
 )
 from scanify.analysis.lists.alike import Alike, homogeneity
-from scanify.analysis.lists.find import layers_of
+from scanify.analysis.lists.find import layer_list, layers_of
 from scanify.analysis.lists.gain import Gain, gain_of
 from scanify.analysis.lists.layer_list import LayerList, Reason, Varies
-from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.loop import Loop, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called
 from scanify.analysis.plan import Bodies, Kind
@@ -80,7 +80,7 @@ def fact_of(
     if not shape.applies_layer:
         return None
     body = understood(project, loop, shape, () if layers.several else [each.cls for each in layers.made], trees=trees)
-    shape = _with_types(shape, body)
+    shape = _with_types(project, loop, shape, body)
     alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)
     gain = Gain() if trees else gain_of(project, layers)
     problems = tuple(_problems(project, loop, layers, shape, body))
@@ -119,13 +119,20 @@ def _collected_objects(project: ProjectFacts, body: LoopObligations) -> Iterator
                 yield f"`{each.cls.name}`, of which each layer returns an object, is registered as a pytree"
 
 
-def _with_types(shape: LoopShape, body: LoopObligations) -> LoopShape:
+def _with_types(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopObligations) -> LoopShape:
     """The shape, which also tells of what is walked beside the layers what is modules and what is one array."""
+
+    def holds_modules(walk: Walk) -> bool:
+        if any(isinstance(each, Object | LibraryObject) for each in options(body.beside.get(walk))):
+            return True
+        found = layer_list(project, loop, walk)
+        return found is not None and bool(found.classes)
+
     first = len(shape.xs) - len(shape.beside)
     xs = [
         replace(
             xs,
-            layers=any(isinstance(each, Object | LibraryObject) for each in options(body.beside.get(walk))),
+            layers=holds_modules(walk),
             array=isinstance(body.sources.get(walk), Array) and walk.beside == ast.unparse(walk.base),
         )
         for xs, walk in zip(shape.xs[first:], shape.beside, strict=True)
