@@ -182,6 +182,8 @@ class Objects(Base):
             odd = f"`{cls.name}` has a base class that is not shown"
         if odd is None and self.classes.is_taken_apart(cls):
             odd = f"the functions that take objects of `{cls.name}` apart may forget or compute something"
+        if odd is None and self.classes.method(cls, "__del__") is not None:
+            odd = f"`{cls.name}` does something when an object is dropped"
         if odd is None and _INTERCEPTING & self.classes.special_methods(cls):
             odd = f"`{cls.name}` intercepts attributes"
         if odd is None and any(map(self.classes.is_patched, _INTERCEPTING)):
