@@ -27,6 +27,14 @@ from scanify.analysis.language.types import (
     without_none,
 )
 
+_ACTING = frozenset(
+    "print input open exec eval compile breakpoint __import__ globals locals setattr delattr next".split()
+)
+_CONTAINERS = {
+    "list": "list", "sorted": "list", "tuple": "tuple", "set": "set", "frozenset": "set", "reversed": "iterator",
+    "iter": "iterator",
+}  # fmt: skip
+_REDUCTIONS = frozenset("sum max min abs pow divmod round all any".split())
 _LONGEST = 200  # numbers of a `range` that are counted
 _CONVERSIONS = frozenset("int float bool complex str repr format hash ascii chr ord bin hex oct bytes".split())
 _EXCEPTIONS = ("Error", "Exception", "Warning", "Iteration")
@@ -44,21 +52,7 @@ class Builtins(Base):
         if name == "super" and not args:
             this = env.this or Nothing()
             return LibraryObject("builtins.super", (("this", this),))
-        if name in (
-            "print",
-            "input",
-            "open",
-            "exec",
-            "eval",
-            "compile",
-            "breakpoint",
-            "__import__",
-            "globals",
-            "locals",
-            "setattr",
-            "delattr",
-            "next",
-        ):
+        if name in _ACTING:
             return self.effect(module, node, f"`{name}` has a side effect")
         if any(not is_data(each) or isinstance(each, LibraryFunction) for each in keywords.values()) and name != "dict":
             return self.note(module, node, "it calls a function that it is passed")
@@ -80,40 +74,17 @@ class Builtins(Base):
         if name in ("getattr", "hasattr"):
             return self._by_name(env, node, name, args)
         if name == "range":
-            first = args[0].text if len(args) == 1 and isinstance(args[0], Static) else None
-            if first is not None and first.isdecimal() and int(first) <= _LONGEST:
-                return Items("tuple", (Static(),) * int(first), None, self.tick())
-            return (
-                Items("tuple", None, Static(), self.tick())
-                if all(map(is_static, args))
-                else self._needs_value(env, node, args)
-            )
-        if name in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"):
-            if name in ("set", "frozenset", "sorted") and not all(map(is_static, args)):
-                return self._needs_value(env, node, args)
-            kind = {"list": "list", "sorted": "list", "tuple": "tuple"}.get(
-                name, "iterator" if name in ("reversed", "iter") else "set"
-            )
-            source = args[0] if args else Items(kind, ())
-            parts = source.parts if isinstance(source, Items) and source.kind != "dict" else None
-            if parts is not None:
-                return Items(kind, parts[::-1] if name == "reversed" else parts, None, self.tick())
-            return Items(kind, None, self.element(module, node, source), self.tick())
+            return self._range(env, node, args)
+        if name in _CONTAINERS:
+            return self._container(env, node, name, args)
         if name in ("zip", "enumerate", "map", "filter"):
             return self._iterator(env, node, name, args)
         if name == "dict":
             if args and not isinstance(args[0], Items):
                 return self.note(module, node, why_of(node, args[0]))
             return Items("dict", tuple(keywords.values()), None, self.tick(), tuple(keywords)) if not args else args[0]
-        if name in ("sum", "max", "min", "abs", "pow", "divmod", "round", "all", "any"):
-            inner = [each.element or Static() if isinstance(each, Items) else each for each in args]
-            if all(map(is_static, inner)):
-                return Static()
-            if any(not is_data(each) or isinstance(each, Given) for each in inner):
-                return self._needs_value(env, node, args)
-            if name in ("max", "min", "all", "any"):
-                return self.note(module, node, "it needs the values of arrays")
-            return Array()
+        if name in _REDUCTIONS:
+            return self._reduced(env, node, name, args)
         if name in _CONVERSIONS or name == "slice":
             if any(self.asks(env, node, each, f"__{name}__", "__index__", "__float__") for each in args):
                 return Static()
@@ -124,6 +95,36 @@ class Builtins(Base):
         if name in ("property", "staticmethod", "classmethod") and args:
             return args[0]
         return self.note(module, node, f"`{name}` is not on the list of functions that only compute")
+
+    def _range(self, env: Env, node: ast.expr, args: Types) -> Type:
+        first = args[0].text if len(args) == 1 and isinstance(args[0], Static) else None
+        if first is not None and first.isdecimal() and int(first) <= _LONGEST:
+            return Items("tuple", (Static(),) * int(first), None, self.tick())
+        if all(map(is_static, args)):
+            return Items("tuple", None, Static(), self.tick())
+        return self._needs_value(env, node, args)
+
+    def _container(self, env: Env, node: ast.expr, name: str, args: Types) -> Type:
+        """`list`, `tuple`, `set`, and iterators over what is passed."""
+        if name in ("set", "frozenset", "sorted") and not all(map(is_static, args)):
+            return self._needs_value(env, node, args)
+        kind = _CONTAINERS[name]
+        source = args[0] if args else Items(kind, ())
+        parts = source.parts if isinstance(source, Items) and source.kind != "dict" else None
+        if parts is not None:
+            return Items(kind, parts[::-1] if name == "reversed" else parts, None, self.tick())
+        return Items(kind, None, self.element(env.module, node, source), self.tick())
+
+    def _reduced(self, env: Env, node: ast.expr, name: str, args: Types) -> Type:
+        """`sum` and its like of numbers, or of arrays if no value is needed."""
+        inner = [each.element or Static() if isinstance(each, Items) else each for each in args]
+        if all(map(is_static, inner)):
+            return Static()
+        if any(not is_data(each) or isinstance(each, Given) for each in inner):
+            return self._needs_value(env, node, args)
+        if name in ("max", "min", "all", "any"):
+            return self.note(env.module, node, "it needs the values of arrays")
+        return Array()
 
     def _needs_value(self, env: Env, node: ast.expr, args: Types) -> Unknown:
         bad = next((each for each in args if not is_static(each)), Nothing())

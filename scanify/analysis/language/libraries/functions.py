@@ -49,6 +49,9 @@ _SAID = {
     "jax.debug.print": "prints for each layer, in the backward pass too if layers are recomputed there",
     "warnings.warn": "warns once, while the layers are traced",
 }
+_CALLING = frozenset("apply_along_axis piecewise fromfunction".split())
+_LISTS = frozenset("meshgrid split array_split unstack broadcast_arrays hsplit vsplit tree_leaves leaves".split())
+_OF_PROCESS = frozenset("default_backend devices device_count key_impl named_scope".split())
 _HOST = ("numpy", "math", "cmath", "scipy")
 _ARRAYS = ("jax", "equinox", "einops")
 _SIZED = frozenset("zeros ones empty full eye iota tri".split())
@@ -133,21 +136,9 @@ class Libraries(Base):
         values = [*args, *keywords.values()]
         if not isinstance(keywords.get("out", Nothing()), Nothing) or len(args) > _arity(root, name):
             return self.effect(env.module, node, f"`{code_of(env.module, node)}` writes into an array")
-        takes_functions = name in tables.TAKERS_OF_FUNCTIONS or name in (
-            "apply_along_axis",
-            "piecewise",
-            "fromfunction",
-        )
-        for value in values:
-            for option in options(value):
-                if takes_functions and not isinstance(option, Array | Static | Nothing | Items):
-                    return self.note(env.module, node, "it calls the function that it is passed, which is not followed")
-                if not is_data(option) and not self._is_tree(option, package):
-                    return self.note(
-                        env.module,
-                        node,
-                        why_of(node.args[0] if isinstance(node, ast.Call) and node.args else node, option),
-                    )
+        refused = self._not_data(env, node, package, name, values)
+        if refused is not None:
+            return refused
         if root in _HOST and self.muted:
             return self._of_python(name, root, [])
         if root in _HOST and not all(map(is_static, values)):
@@ -155,29 +146,9 @@ class Libraries(Base):
         if root in _HOST or root in _STATIC_PACKAGES or name in tables.MEASURING:
             return self._of_python(name, root, args)
         self._learn(env, node, name)
-        if name in (
-            "meshgrid",
-            "split",
-            "array_split",
-            "unstack",
-            "broadcast_arrays",
-            "hsplit",
-            "vsplit",
-            "tree_leaves",
-            "leaves",
-        ):
-            return (
-                Array()
-                if name == "split" and root == "jax" and package.endswith("random")
-                else Items("list", None, plain_arrays(args))
-            )
-        if all(map(is_static, values)) and name in (
-            "default_backend",
-            "devices",
-            "device_count",
-            "key_impl",
-            "named_scope",
-        ):
+        if name in _LISTS and not (name == "split" and package.endswith("random")):
+            return Items("list", None, plain_arrays(args))
+        if name in _OF_PROCESS and all(map(is_static, values)):
             return Static()
         sizes = args if name in ("arange", "linspace") else args[:1] if name in _SIZED else ()
         if any(isinstance(each, Array) for size in sizes for each in parts_of(size)):
@@ -198,6 +169,18 @@ class Libraries(Base):
         if name in ("reshape", "broadcast_to") and (shape := whole_shape(args[1:])) is not None:
             return Array(shape, cast)
         return Array(None, cast)
+
+    def _not_data(self, env: Env, node: ast.expr, package: str, name: str, values: Types) -> Unknown | None:
+        """Why a function that computes is passed something else than data; None if it is not."""
+        takes_functions = name in tables.TAKERS_OF_FUNCTIONS or name in _CALLING
+        first = node.args[0] if isinstance(node, ast.Call) and node.args else node
+        for value in values:
+            for option in options(value):
+                if takes_functions and not isinstance(option, Array | Static | Nothing | Items):
+                    return self.note(env.module, node, "it calls the function that it is passed, which is not followed")
+                if not is_data(option) and not self._is_tree(option, package):
+                    return self.note(env.module, node, why_of(first, option))
+        return None
 
     def _of_python(self, name: str, root: str, args: Types) -> Type:
         if root == "collections" and name != "namedtuple":

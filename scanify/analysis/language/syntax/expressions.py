@@ -32,6 +32,7 @@ from scanify.analysis.language.types import (
     parts_of,
     without_none,
 )
+from scanify.analysis.lower.scope import scope_of
 from scanify.analysis.values.classes import dotted, library_module
 
 _OF_TYPES = (
@@ -124,6 +125,9 @@ class Expressions(Base):
         local = env.lookup(node.id)
         if local is not None:
             return self.current(local)
+        binding = scope_of(env.module, node).binding(node.id)
+        if binding is not None and binding.parent is not None:
+            return Unknown(f"`{node.id}` is bound in a way that is not followed")
         return self.meaning(env.module, node.id) or Unknown(f"`{node.id}` is bound in several ways, or nowhere")
 
     def meaning(self, module: Module, name: str) -> Type | None:

@@ -1,4 +1,4 @@
-"""Statements: what each kind binds, and which way the code goes on. A statement that is not listed is not understood."""
+"""Statements: what each kind binds, and which way the code goes on. One that is not listed is not understood."""
 
 import ast
 from collections.abc import Sequence
@@ -51,9 +51,7 @@ class Statements(Base):
         if node is self.target:
             self.at_target(env)
         match node:
-            case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Import() | ast.ImportFrom() if not isinstance(
-                node, ast.Import | ast.ImportFrom
-            ):
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return True
             case ast.Import() | ast.ImportFrom():
                 return self._import(node, env)
@@ -66,12 +64,7 @@ class Statements(Base):
                     self.bind(target, value, env)
                 return True
             case ast.AnnAssign():
-                declared = self.annotated(env.module, node.annotation, env)
-                if node.value is not None:
-                    value = self.evaluate(node.value, env)
-                    known = not isinstance(value, Unknown | Given) or declared is None
-                    self.bind(node.target, value if known else declared or value, env)
-                return True
+                return self._declared(node, env)
             case ast.AugAssign():
                 return self.augmented(node, env)
             case ast.Return():
@@ -103,6 +96,7 @@ class Statements(Base):
             case ast.Delete(targets=targets) if all(isinstance(each, ast.Name) for each in targets):
                 return True
             case ast.ClassDef() if self.muted:
+                self.bind_name(node.name, Unknown(f"`{node.name}` is a class of a function"), env)
                 return True
             case ast.Global() | ast.Nonlocal() | ast.Delete():
                 self.effect(env.module, node, self._unlisted(env.module, node))
@@ -111,6 +105,14 @@ class Statements(Base):
                 self.condition(env.module, node, self._unlisted(env.module, node))
                 self._forget(node, env)
                 return True
+
+    def _declared(self, node: ast.AnnAssign, env: Env) -> bool:
+        declared = self.annotated(env.module, node.annotation, env)
+        if node.value is not None:
+            value = self.evaluate(node.value, env)
+            known = not isinstance(value, Unknown | Given) or declared is None
+            self.bind(node.target, value if known else declared or value, env)
+        return True
 
     def _unlisted(self, module: Module, node: ast.stmt) -> str:
         names = {"Try": "try", "TryStar": "try", "Global": "global", "Nonlocal": "nonlocal", "Delete": "del"}
