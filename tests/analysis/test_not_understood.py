@@ -4,11 +4,14 @@ libraries, classes that inherit, and stores into other objects."""
 import ast
 import importlib
 import re
+from abc import ABC
 
 import pytest
 from helpers import decide, model
 from test_never_silent import preceded, safe
 
+from scanify.analysis.language.base import Base
+from scanify.analysis.language.walker import Walker
 from scanify.analysis.plan import Plan
 from scanify.analysis.values import tables
 
@@ -426,3 +429,9 @@ def test_a_list_of_any_type_names_it() -> None:
     (loop,) = decide(text)
     assert isinstance(loop, Plan)
     assert re.search(r": `layers` has type Any \(line \d+\); give a case, or annotate the field$", loop.obligations[0])
+
+
+def test_no_two_parts_of_the_walker_define_one_name() -> None:
+    parts = [part for part in Walker.__mro__[1:] if part not in (Base, ABC, object)]
+    names = [name for part in parts for name, value in vars(part).items() if callable(value) and name[:2] != "__"]
+    assert sorted(name for name in names if names.count(name) > 1) == []

@@ -4,16 +4,16 @@ import ast
 from pathlib import Path
 
 import pytest
-
-from scanify.analysis import analyse
-from scanify.analysis.index.project import Index
 from scanify.analysis.loops.lists.used_as_data import used_as_data
 from scanify.analysis.loops.lists.vocabulary import Vocabulary
-from scanify.analysis.lower.loops import loops_in
-from scanify.analysis.plan import Plan
 from scanify.analysis.planning.project import _that_may_walk_modules, facts_of
 from scanify.analysis.planning.scout import is_foreign
 from scanify.analysis.values.run.interpreter import Interpreter
+
+from scanify.analysis import analyse
+from scanify.analysis.index.project import Index
+from scanify.analysis.lower.loops import loops_in
+from scanify.analysis.plan import Plan
 from scanify.source.file import Source
 
 HEAD = """\

@@ -83,8 +83,8 @@ def _items_conditions(name: str, start: Type | None, before: Type, after: Items)
             return
         names = [repr(each) for each in held.keys] if held.keys is not None else map(str, range(len(held.parts)))
         parts = begun.parts if begun is not None and begun.parts is not None else (None,) * len(held.parts)
-        for at, *each in zip(names, parts, held.parts, after.parts, strict=False):
-            yield from kept_conditions(f"{name}[{at}]", *each)
+        for at, first, one, other in zip(names, parts, held.parts, after.parts, strict=False):
+            yield from kept_conditions(f"{name}[{at}]", first, one, other)
     elif after.kind == "dict" and held.parts != after.parts:
         yield f"`{name}` has as many parts after each layer as before"
 

@@ -158,7 +158,9 @@ def _of_class(project: ProjectFacts, cls: Class, understood: Understood) -> Iter
 def _compared_by_own_rule(project: ProjectFacts, layers: LayerList) -> Iterator[Obligation]:
     """Objects in layers whose class has an `__eq__` of its own, which may call objects equal that differ."""
     values = [each.value for made in layers.made for each in made.arguments]
-    homes = [(home_of(project, made.module, made.node), values) for made in layers.made]
+    homes: list[tuple[Home, Sequence[ast.AST]]] = [
+        (home_of(project, made.module, made.node), values) for made in layers.made
+    ]
     for part in (part for cls in layers.classes for part in composition(project, cls)):
         if isinstance(part, Definition):
             homes += [(home, function.body) for home, function in building_code(project, part)]

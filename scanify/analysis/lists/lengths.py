@@ -29,11 +29,11 @@ def length_of(home: Home, node: ast.expr, seen: frozenset[str] = frozenset()) ->
             return _of_call(home, node, seen)
         case ast.Name(id=name) if name not in seen:
             values = home.values_of(name)
-            value = values[0][1] if len(values) == 1 and not home.is_parameter(name) else None
-            return length_of(home, value, seen | {name}) if value is not None else None
+            only = values[0][1] if len(values) == 1 and not home.is_parameter(name) else None
+            return length_of(home, only, seen | {name}) if only is not None else None
         case ast.Attribute(value=ast.Name()) if node.attr not in seen:
-            value = _of_field(home, node)
-            return length_of(*value, seen | {node.attr}) if value is not None else None
+            stored = _of_field(home, node)
+            return length_of(stored[0], stored[1], seen | {node.attr}) if stored is not None else None
         case _:
             return None
 
@@ -58,8 +58,8 @@ def _of_call(home: Home, node: ast.Call, seen: frozenset[str]) -> str | None:
 
 
 def _between(home: Home, args: Sequence[ast.expr]) -> str | None:
-    first, last = (_number(home, each) for each in args[:2])
-    plain = first is not None and last is not None and first.isdecimal() and last.isdecimal() and len(args) == 2
+    first, last = (_number(home, each) or "" for each in args[:2])
+    plain = first.isdecimal() and last.isdecimal() and len(args) == 2
     return str(max(0, int(last) - int(first))) if plain else None
 
 
@@ -73,16 +73,16 @@ def _number(home: Home, node: ast.expr | None) -> str | None:
         case ast.BinOp(left=ast.Name() as left, op=ast.Add() | ast.Sub(), right=ast.Constant(value=int())):
             return ast.unparse(node) if _number(home, left) is not None else None
         case ast.Attribute(value=ast.Name()):
-            value = _of_field(home, node)
-            found = _number(*value) if value is not None and isinstance(value[1], ast.Constant) else None
-            return found
+            stored = _of_field(home, node)
+            return _number(*stored) if stored is not None and isinstance(stored[1], ast.Constant) else None
         case _:
             return None
 
 
 def _product(one: str | None, other: str | None) -> str | None:
-    plain = one is not None and other is not None and one.isdecimal() and other.isdecimal()
-    return str(int(one) * int(other)) if plain else None
+    if one is None or other is None or not (one.isdecimal() and other.isdecimal()):
+        return None
+    return str(int(one) * int(other))
 
 
 def _part(whole: str | None, part: ast.Slice) -> str | None:

@@ -116,8 +116,9 @@ class Variation:
                 if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and root(each.func) == name:
                     return True
                 passed = [*each.args, *(part.value for part in each.keywords)] if isinstance(each, ast.Call) else []
-                given = isinstance(each, ast.Call) and name in {getattr(part, "id", None) for part in passed}
-                if given and not (self.home.library(each) or self.home.builtin(each) or self.makes_module(each)):
+                if not isinstance(each, ast.Call) or name not in {getattr(part, "id", None) for part in passed}:
+                    continue
+                if not (self.home.library(each) or self.home.builtin(each) or self.makes_module(each)):
                     return True
         return False
 

@@ -76,7 +76,7 @@ class Builtins(Base):
         if name == "range":
             return self._range(env, node, args)
         if name in _CONTAINERS:
-            return self._container(env, node, name, args)
+            return self.container_made(env, node, name, args)
         if name in ("zip", "enumerate", "map", "filter"):
             return self._iterator(env, node, name, args)
         if name == "dict":
@@ -104,7 +104,7 @@ class Builtins(Base):
             return Items("tuple", None, Static(), self.tick())
         return self._needs_value(env, node, args)
 
-    def _container(self, env: Env, node: ast.expr, name: str, args: Types) -> Type:
+    def container_made(self, env: Env, node: ast.expr, name: str, args: Types) -> Type:
         """`list`, `tuple`, `set`, and iterators over what is passed."""
         if name in ("set", "frozenset", "sorted") and not all(map(is_static, args)):
             return self._needs_value(env, node, args)
