@@ -42,13 +42,13 @@ class Net(eqx.Module):
         return x
 
 
-def forward(net, x):
+def forward(net: Net, x):
     for layer in net.layers:
         x = layer(x)
     return x
 
 
-def centred(net, x):
+def centred(net: Net, x):
     for layer in net.layers:
         x = layer(x)
         x = x - jax.lax.pmean(x, "batch")

@@ -258,10 +258,10 @@ def test_a_second_call_of_another_kind_is_a_case_of_its_own(tmp_path: Path) -> N
 def test_a_loop_in_the_program_itself_and_in_a_closure(tmp_path: Path) -> None:
     program = """
     def build(scale):
-        blocks = [Block(4, key=key) for key in jax.random.split(jax.random.key(2), 3)]
+        net = Net(4, 3, key=jax.random.key(2))
 
         def apply(y):
-            for block in blocks:
+            for block in net.layers:
                 y = block(y) * scale
             return y
 

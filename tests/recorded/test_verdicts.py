@@ -63,7 +63,7 @@ def test_a_wrong_version_fails(program: str, edit: tuple[str, str], wrong: int, 
 
 
 def test_parameters_that_nobody_was_seen_to_make_are_not_proved(tmp_path: Path) -> None:
-    program = "blocks = net.layers\ndef apply(y):\n    for block in blocks:\n        y = block(y)\n    return y\n"
+    program = "own = net\ndef apply(y):\n    for block in own.layers:\n        y = block(y)\n    return y\n"
     (result,) = run(
         tmp_path, f"def main():\n    {program.replace(chr(10), chr(10) + '    ')}\n    apply(x)\nmain()", COMPARE
     )

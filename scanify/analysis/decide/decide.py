@@ -69,12 +69,14 @@ def decide(
     stack = choose_stack(project, fact, choices.stack, choices.given, framework, stays)
     if isinstance(stack, Refused):
         return refuse(fact, stack.rule, stack.reason, stack.place, stack.remedy)
-    plan = _plan(project, fact, stack, framework)
     undecided = fact.gain.undecided
-    if undecided is not None and not fact.trees:
-        refused = refuse(fact, open_rule(layers), undecided.text, undecided.place)
-        return replace(refused, undecided=plan if framework is Framework.EQUINOX else None)
-    return plan
+    if undecided is None or fact.trees:
+        return _plan(project, fact, stack, framework)
+    refused = refuse(fact, open_rule(layers), undecided.text, undecided.place)
+    if framework is not Framework.EQUINOX:
+        return refused
+    plan = _plan(project, fact, CallStack("the source does not show the layers"), framework)
+    return replace(refused, undecided=replace(plan, obligations=(undecided.text, *plan.obligations)))
 
 
 def constructs(loop: Loop) -> bool:
