@@ -195,7 +195,7 @@ def hostile() -> Verification:
         HOSTILE, verdict, verdict, Measurement(1, 2, 3.0, 4.0, 5.0, 6, HOSTILE), (HOSTILE,), (HOSTILE,)
     )
     case = CaseResult(
-        HOSTILE, verdict, (policy,), policy.measured, (HOSTILE,), ((HOSTILE, 1.0),), None, HOSTILE, (),
+        HOSTILE, verdict, (policy,), policy.measured, (HOSTILE,), ((HOSTILE, 1.0),), None, HOSTILE,
         ((HOSTILE, HOSTILE),), 3, verdict, verdict, verdict, (HOSTILE,),
     )  # fmt: skip
     error = CaseResult(HOSTILE, error=HOSTILE, output=HOSTILE)
