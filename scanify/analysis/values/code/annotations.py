@@ -26,6 +26,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
+from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _KEY_NAME = re.compile(r"(^|_)(key|keys|rng|rngs|subkey|subkeys|k)\d*($|_)|^keys?\w?$")
 _MANY_KEYS = re.compile(r"(keys|rngs|subkeys)\d*($|_)")
@@ -98,9 +99,9 @@ def _subscripted(
         return given_list(run, env, node, parts, last.lower() == "tuple", what)
     if last in tables.DICT_TYPES:
         return given_dict(run, env, node, parts[-1], what)
-    if last in tables.KEY_TYPES:
+    if last in KEY_TYPES:
         return Key()
-    if last in tables.ARRAY_TYPES:
+    if last in ARRAY_TYPES:
         return Array()
     return _named(run, env, value, what)
 
@@ -168,9 +169,9 @@ def _named(run: Interpreter, env: Env, node: ast.expr, what: str) -> Value | Non
     if isinstance(meaning, Definition) and isinstance(meaning.node, ast.Assign):
         return _aliased(run, meaning.module, meaning.node, what)
     qualname = meaning.qualname if isinstance(meaning, External) else ""
-    if last in tables.KEY_TYPES:
+    if last in KEY_TYPES:
         return Key()
-    if last in tables.ARRAY_TYPES and qualname.partition(".")[0] in ("jax", "jaxtyping", "numpy", "chex", ""):
+    if last in ARRAY_TYPES and qualname.partition(".")[0] in ("jax", "jaxtyping", "numpy", "chex", ""):
         return Array(numpy=qualname.startswith("numpy."))
     if qualname.startswith("equinox."):
         return Instance(Library(qualname), exact=False, origin=what)
