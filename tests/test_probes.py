@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import jax
 import pytest
 
-from scanify.analysis.values.classes import Classes
+from scanify.analysis.classes.classes import Classes
 from tests.probes.__main__ import blind, told
 from tests.probes.check import Outcome, check, rewritten
 from tests.probes.compose import FAMILIES, random_probe

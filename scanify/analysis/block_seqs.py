@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scanify.analysis.classes.classes import Classes, Field
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
@@ -21,7 +22,6 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.plan import Annotation, Body, InitStack, Kind, Named, Plan, Refusal
-from scanify.analysis.values.classes import Classes, Field
 
 RULE = "SCN107"
 _NAME = "BlockSeq"

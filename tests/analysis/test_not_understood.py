@@ -9,8 +9,8 @@ import pytest
 from helpers import decide, model
 from test_never_silent import preceded, safe
 
+from scanify.analysis.language import tables
 from scanify.analysis.plan import Plan
-from scanify.analysis.values import tables
 
 FED = """\
 import ast, contextlib, cmath, functools, itertools, math, operator
@@ -346,14 +346,7 @@ PACKAGES = (
     "equinox equinox.nn equinox.internal numpy numpy.linalg math operator itertools functools contextlib"
 ).split()
 # What is called in other ways than as a function that computes: see the tables of these names.
-KNOWN_OTHERWISE = (
-    tables.CALLERS
-    | tables.KEYS_ONE
-    | tables.KEYS_MANY
-    | tables.IDENTITIES
-    | tables.MANAGERS
-    | {"functools.cached_property"}
-)
+KNOWN_OTHERWISE = tables.CALLERS | tables.IDENTITIES | tables.MANAGERS | {"functools.cached_property"}
 ALIASES = {"jax.numpy": "jnp", "numpy": "np", "equinox": "eqx"}
 
 

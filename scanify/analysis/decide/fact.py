@@ -31,12 +31,11 @@ from scanify.analysis.lists.gain import Gain, gain_of
 from scanify.analysis.lists.layer_list import LayerList, Reason, Varies
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.text import called
+from scanify.analysis.lower.text import called, dotted
 from scanify.analysis.plan import Bodies, Kind
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.of_list import uses_of
 from scanify.analysis.uses.use import Uses
-from scanify.analysis.values.classes import dotted
 
 _REGISTER = "register `{cls}` (`jax.tree_util.register_dataclass`), or make it an `equinox.Module`"
 _SUPER = "`super()` without arguments does not work in the function of a scan"

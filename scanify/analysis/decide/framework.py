@@ -8,9 +8,9 @@ from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.plan import Framework
 from scanify.analysis.project_facts import ProjectFacts
-from scanify.analysis.values.classes import dotted
 
 _RNGS = re.compile(r"(^|_)rngs?$")
 

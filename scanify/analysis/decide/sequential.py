@@ -12,12 +12,12 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.of_list import FieldReader
 from scanify.analysis.uses.use import Does
-from scanify.analysis.values.classes import dotted
 
 _CALLED = "calls it"
 

@@ -3,12 +3,12 @@
 import ast
 
 from scanify.analysis.index import Definition, External, Index, Module
+from scanify.analysis.language.tables import ARRAY_TYPES, KEY_TYPES
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import scope_of
 from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.watchers.names import local_scope
 from scanify.analysis.watchers.stacks import annotation_of, assigned, class_of, fields
-from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _DEPTH = 12  # of annotations in annotations
 _STEPS = 4  # from an expression to what it is made of

@@ -1,8 +1,6 @@
 """Functions outside of the project, by their qualified names, and what they do with the leaves of a tree."""
 
 # The last names of annotations of arrays and of random keys.
-ARRAY_TYPES = frozenset("Array ArrayLike ndarray Float Int Bool Num Inexact Shaped Complex UInt Integer Real".split())
-KEY_TYPES = frozenset("PRNGKeyArray PRNGKey Key KeyArray RNGKey Rngs RngStream".split())
 
 MAPS = frozenset(
     "jax.tree.map jax.tree_util.tree_map jax.tree_map jax.tree_multimap jax.tree_util.tree_multimap".split()

@@ -5,6 +5,7 @@ A name that is not listed is not understood. The lists are of functions, never o
 
 import ast
 
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.libraries.higher import HIGHER, TRANSFORMS
 from scanify.analysis.language.parts import element_of, plain_arrays
@@ -43,7 +44,6 @@ from scanify.analysis.language.types import (
     options,
     parts_of,
 )
-from scanify.analysis.values import tables
 
 _SAID = {
     "jax.debug.print": "prints for each layer, in the backward pass too if layers are recomputed there",

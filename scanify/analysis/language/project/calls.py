@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.libraries.higher import TRANSFORMS, WITH_RULES
 from scanify.analysis.language.syntax.operators import why_of
@@ -29,8 +30,7 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import parent_of
-from scanify.analysis.values import tables
-from scanify.analysis.values.classes import dotted
+from scanify.analysis.lower.text import dotted
 
 _MOST = 20_000  # statements of functions that are walked for one loop; more are an obligation
 _KINDS = frozenset({"staticmethod", "classmethod", "property"})

@@ -17,7 +17,7 @@ from scanify.analysis.language.types import (
     join,
     keywords_of,
 )
-from scanify.analysis.values.classes import dotted
+from scanify.analysis.lower.text import dotted
 
 
 class Constructors(Base):

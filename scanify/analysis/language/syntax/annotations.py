@@ -2,9 +2,12 @@
 
 import ast
 
+from scanify.analysis.classes.library import library_module
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
+from scanify.analysis.language.tables import ARRAY_TYPES, KEY_TYPES
 from scanify.analysis.language.types import (
     Array,
     ClassOf,
@@ -17,11 +20,8 @@ from scanify.analysis.language.types import (
     Type,
     Unknown,
     join,
-    options,
 )
-from scanify.analysis.values import tables
-from scanify.analysis.values.classes import dotted, library_module
-from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
+from scanify.analysis.lower.text import dotted
 
 _STATIC = frozenset("int float bool complex str bytes DTypeLike dtype DType Sharding PartitionSpec Mesh".split())
 _SOURCES = ("jax", "jaxtyping", "numpy", "chex", "equinox", "typing", "typing_extensions", "builtins", "collections")
@@ -124,11 +124,6 @@ class Annotations(Base):
         if any(each.startswith("enum.") for each in names):
             return Object(cls)
         return Object(cls)
-
-
-def is_declared_static(value: Type | None) -> bool:
-    """True if an annotation declares a value that Python knows while jax traces."""
-    return value is not None and all(isinstance(each, Static | Nothing) for each in options(value))
 
 
 _ = Unknown

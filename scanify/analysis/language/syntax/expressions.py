@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Sequence
 
+from scanify.analysis.classes.library import library_module
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.meaning import Package as IndexPackage
 from scanify.analysis.index.module import Module
@@ -32,7 +33,7 @@ from scanify.analysis.language.types import (
     parts_of,
     without_none,
 )
-from scanify.analysis.values.classes import dotted, library_module
+from scanify.analysis.lower.text import dotted
 
 _OF_TYPES = (
     ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.BitOr, ast.Load,

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from scanify.analysis.classes.library import is_harmless, library_module, nnx_module
+from scanify.analysis.classes.named_code import FunctionNode, NamedCode, functions_in
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values.named_code import FunctionNode, NamedCode, functions_in
-from scanify.analysis.values.nnx import nnx_module
+from scanify.analysis.lower.text import dotted
 
-# Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
-_NOT_MODULES = frozenset({"State", "StateIndex", "inference_mode", "make_with_state"})
 # Packages whose modules are of their own kind.
 _OTHER_MODULES = frozenset("flax torch haiku keras tensorflow sonnet objax lightning pytorch_lightning mlx".split())
 _PLAIN_BASES = frozenset(
@@ -21,12 +20,6 @@ _PLAIN_BASES = frozenset(
 )
 _PLAIN_DECORATORS = frozenset("dataclasses.dataclass typing.final functools.total_ordering".split())
 _OPAQUE_BASES = _PLAIN_BASES - {"typing.NamedTuple"}
-_HARMLESS_DECORATORS = frozenset(
-    "dataclasses.dataclass jaxtyping.jaxtyped typing.final functools.total_ordering beartype.beartype "
-    "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
-    "flax.struct.dataclass typing.runtime_checkable".split()
-)
-_INTERCEPTING = frozenset({"__getattr__", "__getattribute__"})
 _MAX_DEPTH = 40  # of classes that inherit from one another: more are a circle
 
 
@@ -250,32 +243,6 @@ class Classes(NamedCode):
         frozen = isinstance(cls, Definition) and self.is_module(cls) and not self.is_nnx(cls)
         return self.is_stored(name, forced=frozen)
 
-    def is_computed(self, name: str) -> bool:
-        """Whether reading such an attribute may run what code of the project puts into a class: a property, a
-        `__getattr__`."""
-        return self.index.patches.is_property(name) or any(map(self.is_patched, _INTERCEPTING))
-
-    def own_names(self, definition: Definition) -> frozenset[str]:
-        """What a class itself defines: methods and constants."""
-        names = set(self.methods(definition))
-        for statement in definition.node.body if isinstance(definition.node, ast.ClassDef) else ():
-            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-            names |= {each.id for each in targets if isinstance(each, ast.Name)}
-        return frozenset(names)
-
-    def used_by_constructor(self, definition: Definition) -> frozenset[str]:
-        """The names that the constructor of a class reads of its object, in methods that it calls too."""
-        used: set[str] = set()
-        waiting = ["__init__", "__post_init__"]
-        while waiting:
-            found = self.method(definition, waiting.pop())
-            for each in nodes_in(found[1]) if found is not None else ():
-                loaded = isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load)
-                if loaded and isinstance(each.value, ast.Name) and each.attr not in used:  # type: ignore[attr-defined]
-                    used.add(each.attr)  # type: ignore[attr-defined]
-                    waiting.append(each.attr)  # type: ignore[attr-defined]
-        return frozenset(used)
-
     @cached_property
     def _inheriting(self) -> tuple[Definition, ...]:
         """The classes of the project that inherit from another, those in functions too."""
@@ -327,30 +294,3 @@ class Classes(NamedCode):
                 if not isinstance(meaning, External) or not is_harmless(meaning):
                     return f"`{owner.name}` is made by the decorator `{name or '...'}`"
         return None
-
-
-def is_harmless(decorator: External) -> bool:
-    """Whether a decorator of a library gives the class back that it is given."""
-    return decorator.qualname in _HARMLESS_DECORATORS
-
-
-def library_module(qualname: str) -> bool:
-    """Whether a class of a library is an `equinox.Module`, or one of Flax NNX."""
-    if nnx_module(qualname):
-        return True
-    root, _, name = qualname.rpartition(".")
-    if root == "equinox.nn" or root.startswith("equinox.nn._"):
-        return name[:1].isupper() and name not in _NOT_MODULES
-    return qualname in ("equinox.Module", "equinox._module.Module", "equinox.nn.StatefulLayer")
-
-
-def dotted(node: ast.AST | None) -> str | None:
-    """`a.b.c` of a chain of attributes of a name; None for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    parts.append(node.id)
-    return ".".join(reversed(parts))
