@@ -20,8 +20,10 @@ EFFECTS = {
     "a constructor": ("class C:\n    def __new__(cls):\n        print(1)\n        return 2.0", "x * C()"),
     "a check": ("class C(eqx.Module):\n    v: int = 1\n\n    def __check_init__(self):\n        print(1)", "x * C().v"),
     "a check after a constructor": (
-        "class C(eqx.Module):\n    v: int\n\n    def __init__(self):\n        self.v = 1\n\n"
-        "    def __check_init__(self):\n        print(1)",
+        (
+            "class C(eqx.Module):\n    v: int\n\n    def __init__(self):\n        self.v = 1\n\n"
+            "    def __check_init__(self):\n        print(1)"
+        ),
         "x * C().v",
     ),
     "a converter": (f"{COUNTED}\n\n\nclass C(eqx.Module):\n    v: float = eqx.field(converter=count)", "x * C(2.0).v"),

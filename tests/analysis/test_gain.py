@@ -296,8 +296,10 @@ WIDE = "class Wide(eqx.Module):\n    size: int = eqx.field(static=True)\n\n    d
         "self.layers = [eqx.nn.Linear(sizes[i], sizes[i + 1], key=key) for i in range(n)]",
         "self.layers = [eqx.nn.Linear(a, b, key=key) for a, b in zip(sizes[:-1], sizes[1:])]",
         "self.layers = [Block(a, key=key) for a in [8] + [d] * n]",
-        "near, far = d, n\nself.layers = []\nfor k in jr.split(key, n):\n"
-        "    self.layers.append(eqx.nn.Linear(near, far, key=k))\n    near, far = far, near",
+        (
+            "near, far = d, n\nself.layers = []\nfor k in jr.split(key, n):\n"
+            "    self.layers.append(eqx.nn.Linear(near, far, key=k))\n    near, far = far, near"
+        ),
     ],
 )
 def test_sizes_and_static_settings_of_each_layer_are_left_to_evidence(init):

@@ -370,7 +370,7 @@ def test_layers_that_are_made_of_those_of_another_list():
     text = model(init=REMADE.replace("scaled(layer, k)", "Wrapped(layer)"))
     wrapped = "class Wrapped(eqx.Module):\n    inner: Block\n\n    def __call__(self, x):\n        return print(x)\n\n\nclass Model("
     found = only(text.replace("class Model(", wrapped))
-    assert isinstance(found, Plan) and not found.safe or found.rule == "SCN207"
+    assert (isinstance(found, Plan) and not found.safe) or found.rule == "SCN207"
 
 
 @pytest.mark.parametrize("grown", ["", "layers.append(Other())\n"])

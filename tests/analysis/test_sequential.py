@@ -265,7 +265,11 @@ WALKED = "for block in self.seq:\n    x = block(x)\nreturn x"
 def test_one_that_is_walked_stays_and_is_stacked_in_the_call(after):
     (found,) = decide(text(call=WALKED.replace("return x", after)))
     assert isinstance(found, Plan)
-    assert found.rule in ("SCN101", "SCN102") and (found.container, found.carry, found.loops) == ("self.seq", ("x",), True)
+    assert found.rule in ("SCN101", "SCN102") and (found.container, found.carry, found.loops) == (
+        "self.seq",
+        ("x",),
+        True,
+    )
     assert isinstance(found.stack, CallStack) and found.safe
 
 

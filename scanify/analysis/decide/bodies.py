@@ -60,9 +60,8 @@ def _otherwise(value: Type | None, within: bool = False) -> bool:
     for option in options(value):
         if isinstance(option, Nothing) or (within and isinstance(option, Static)):
             return True
-        if isinstance(option, Items) and option.parts is not None:
-            if any(_otherwise(part, True) for part in option.parts):
-                return True
+        if isinstance(option, Items) and any(_otherwise(part, True) for part in option.parts or ()):
+            return True
     return False
 
 

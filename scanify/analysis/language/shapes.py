@@ -49,7 +49,7 @@ def joined(name: str, args: Types) -> Array | None:
 
 
 def is_cut(part: ast.expr, carry: str | None) -> bool:
-    """True if a subscript takes a part of an axis that is not all of it: `x[::2]`, `x[:, 1:]`, `x[: x.shape[0] // 2]`."""
+    """True if a subscript takes a part of an axis and not all of it: `x[::2]`, `x[:, 1:]`, `x[: x.shape[0] // 2]`."""
     slices = part.elts if isinstance(part, ast.Tuple) else [part]
     cuts = [each for each in slices if isinstance(each, ast.Slice)]
     return len(cuts) == len(slices) and any(_cuts(each, carry) for each in cuts)

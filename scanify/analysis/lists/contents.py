@@ -30,8 +30,8 @@ PLAIN = How()
 class Contents:
     """The shown contents of a list. `data` is an element that is shown to be no module and no function, as text.
 
-    `lasting` is true of a list of the whole module. `parameters` are the names of parameters of a function whose values are elements, or the list. The other fields
-    are those of `LayerList`.
+    `lasting` is true of a list of the whole module. `parameters` are the names of parameters of a function whose values
+    are elements, or the list. The other fields are those of `LayerList`.
     """
 
     made: list[Made] = field(default_factory=list)

@@ -59,9 +59,9 @@ _PYTHON_VALUES = frozenset("dtype finfo iinfo issubdtype shape ndim size isscala
 _STATIC_PACKAGES = frozenset("math cmath operator itertools re copy dataclasses typing collections functools".split())
 _ONE = frozenset(
     "abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt ceil conj "
-    "conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp invert bitwise_not isfinite isinf isnan isnat log log10 "
-    "log1p log2 logical_not modf negative positive rad2deg radians reciprocal rint sign signbit sin sinh spacing sqrt "
-    "square tan tanh trunc".split()
+    "conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp invert bitwise_not isfinite isinf isnan "
+    "isnat log log10 log1p log2 logical_not modf negative positive rad2deg radians reciprocal rint sign signbit sin "
+    "sinh spacing sqrt square tan tanh trunc".split()
 )
 _ARITIES = dict.fromkeys(("where", "clip", "quantile", "percentile", "broadcast_to", "moveaxis", "swapaxes"), 3) | (
     dict.fromkeys(("isclose", "allclose", "full", "full_like", "arange", "eye", "tri", "array", "interp"), 4)
@@ -186,7 +186,7 @@ class Libraries(Base):
         if root == "collections" and name != "namedtuple":
             return Unknown(f"a `collections.{name}` keeps what code puts into it")
         if root == "itertools":
-            parts = [each for each in args]
+            parts = list(args)
             return Items(
                 "iterator",
                 None,

@@ -119,8 +119,7 @@ class HigherOrder(Base):
         named = dict(keywords)
         values = list(args)
         for key in ("f", "init", "xs", "body_fun", "init_val", "cond_fun", "tree", "operand"):
-            if key in named and key != "operand":
-                values.append(named.pop(key))
+            values += [named.pop(key)] if key in named and key != "operand" else []
         for value in (*values[1:], *named.values()):
             if isinstance(without_none(value), Unknown):
                 return self.note(env.module, node, why_of(node, value))

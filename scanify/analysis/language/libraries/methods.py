@@ -29,9 +29,9 @@ from scanify.analysis.language.types import (
 from scanify.analysis.values import tables
 
 _STRINGS = frozenset(
-    "format join startswith endswith lower upper strip split replace removeprefix removesuffix title isdigit index count "
-    "items keys values get is_integer bit_length encode decode zfill ljust rjust partition rpartition lstrip rstrip "
-    "rsplit isidentifier itemsize name kind real imag value as_integer_ratio newbyteorder capitalize".split()
+    "format join startswith endswith lower upper strip split replace removeprefix removesuffix title isdigit index "
+    "count items keys values get is_integer bit_length encode decode zfill ljust rjust partition rpartition lstrip "
+    "rstrip rsplit isidentifier itemsize name kind real imag value as_integer_ratio newbyteorder capitalize".split()
 )
 _READS = frozenset("index count copy get items keys values".split())
 _GROWS = frozenset("append extend insert add update setdefault appendleft extendleft".split())

@@ -159,9 +159,8 @@ class Calls(Base):
         rest = dict(keywords)
         for each, value in zip(plain, args, strict=False):
             names[each.arg] = value
-        if len(args) > len(plain):
-            if given.vararg is None:
-                return False
+        if len(args) > len(plain) and given.vararg is None:
+            return False
         if given.vararg is not None:
             names[given.vararg.arg] = Items("tuple", tuple(args[len(plain) :]), None, self.tick())
         for each in (*given.args, *given.kwonlyargs):

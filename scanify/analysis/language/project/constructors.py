@@ -150,7 +150,7 @@ class Constructors(Base):
     def declared_arguments(
         self, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef
     ) -> tuple[list[Type], dict[str, Type]]:
-        """The types that a constructor's annotations declare for its arguments, positional and named, without `self`."""
+        """The types that a constructor's annotations declare for its arguments, positional and named, but `self`."""
         every = [*function.args.posonlyargs, *function.args.args][1:]
         named = {each.arg: self.declared_argument(module, each) for each in function.args.kwonlyargs}
         return [self.declared_argument(module, each) for each in every], named

@@ -37,9 +37,10 @@ from scanify.analysis.values.classes import dotted
 
 _ARRAY_FIELDS = frozenset("weight bias weight_ih weight_hh bias_n negative_slope".split())
 _STATIC_FIELDS = frozenset(
-    "use_bias in_features out_features num_heads query_size key_size value_size output_size qk_size vo_size p inference "
-    "shape eps use_weight channels groups hidden_size input_size depth width_size in_size out_size embedding_size "
-    "num_embeddings kernel_size stride padding dilation in_channels out_channels num_spatial_dims channelwise_affine".split()
+    "use_bias in_features out_features num_heads query_size key_size value_size output_size qk_size vo_size p "
+    "inference shape eps use_weight channels groups hidden_size input_size depth width_size in_size out_size "
+    "embedding_size num_embeddings kernel_size stride padding dilation in_channels out_channels num_spatial_dims "
+    "channelwise_affine".split()
 )
 _INTERCEPTING = frozenset({"__getattr__", "__getattribute__"})
 _CONSTRUCTORS = ("__init__", "__post_init__", "__check_init__")
@@ -198,7 +199,8 @@ class Objects(Base):
 
     def of_object(self, env: Env, node: ast.expr, value: Object, name: str) -> Type:
         """The attribute of an object: a method, a property, a field, a constant, in each class it may be of."""
-        if not all([self.understood_class(env, node, cls) for cls in self.alternatives(value)]):
+        understood = [self.understood_class(env, node, cls) for cls in self.alternatives(value)]
+        if not all(understood):
             return Unknown(f"the class `{value.cls.name}` is not understood")
         found = [self.in_class(env, node, value, cls, name) for cls in self.alternatives(value)]
         known = [each for each in found if each is not None]

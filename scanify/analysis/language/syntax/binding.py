@@ -141,9 +141,9 @@ class Binding(Base):
                 self.change(env, node, held, option, value.element if isinstance(value, Items) else value)
                 return True
             given = isinstance(option, Static) and (option.text or "").startswith(GIVEN)
-            if given or isinstance(option, Given) or (isinstance(option, Array) and not option.certain):
-                if not self.declared_array(held.id, env):
-                    self.note(env.module, node, f"an array of numpy would be changed in place; write `{held.id} = ...`")
+            unsure = given or isinstance(option, Given) or (isinstance(option, Array) and not option.certain)
+            if unsure and not self.declared_array(held.id, env):
+                self.note(env.module, node, f"an array of numpy would be changed in place; write `{held.id} = ...`")
         found = self.operation(node, node.op, [held, node.value], [without_none(before), without_none(value)], env)
         self.bind_name(held.id, found, env)
         return True
