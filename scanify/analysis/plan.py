@@ -221,8 +221,8 @@ class InitStack:
 class CallStack:
     """The list stays as it is and is stacked inside the call: `--stack call`.
 
-    `at` is the use of the list that asks for it, where one does, and `rule` the rule whose page is about such a use:
-    of those alone that look at the tree.
+    `at` is the use of the list that asks for it, where one does, and `rule` the rule whose page is about such a use, if
+    one is.
     """
 
     reason: str = ""

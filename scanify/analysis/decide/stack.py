@@ -73,5 +73,5 @@ def _nowhere(layers: LayerList, choice: StackChoice) -> CallStack | Refused:
         if layers.of_dict:
             return Refused("SCN214", f"`{layers.name}` is a dict, which no stack can replace", None)
         if layers.walk.order.value not in ("reversed", "slice", "other") and len(layers.walk.bases) == 1:
-            return Refused("SCN201", stack.reason, stack.at)
+            return Refused(stack.rule or "SCN201", stack.reason, stack.at)
     return stack

@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from scanify.analysis.language.types import Array, Items, Named, Nothing, Static, Type, Types
 
@@ -27,15 +28,28 @@ Layers that are built alike and applied one after another make that size the one
 """
 
 
+MAPPED = f" mapped{LAST_AXIS}"
+"""The same of an axis that is not the first."""
+
 RESIZED = " resized"
 """Ends the shape of an array that is a carry with another size: a part of it, or one with more behind it."""
 _JOINS = frozenset("concatenate concat hstack vstack column_stack append stack tile repeat pad".split())
 
 
-def resized(value: Array) -> Array:
-    """A part of an array, or one with more behind it; if that was of another size already, it may be what it was."""
-    again = value.shape is None or RESIZED in value.shape
-    return Array(None if again else f"{value.shape}{RESIZED}", value.cast, value.certain)
+def resized(value: Array, *, first: bool = False) -> Array:
+    """A part of an array, or one with more behind it, along its `first` axis or another.
+
+    If that axis may have been of another size already, it may be what it was.
+    """
+    shape = value.shape.removesuffix(MAPPED) if value.shape is not None and first else value.shape
+    again = shape is None or RESIZED in shape or LAST_AXIS in shape
+    return Array(None if again else f"{shape}{RESIZED}", value.cast, value.certain)
+
+
+def mapped(value: Array) -> Array:
+    """The result of `vmap` along first axes: an axis that was changed in it is another one."""
+    inner = value.shape is not None and value.shape.endswith(LAST_AXIS) and not value.shape.endswith(MAPPED)
+    return replace(value, shape=f"{value.shape.removesuffix(LAST_AXIS)}{MAPPED}") if inner else value
 
 
 def joined(name: str, args: Types) -> Array | None:
@@ -48,19 +62,29 @@ def joined(name: str, args: Types) -> Array | None:
     return resized(carries[0]) if several and carries else None
 
 
-def is_cut(part: ast.expr, carry: str | None) -> bool:
-    """True if a subscript takes a part of an axis and not all of it: `x[::2]`, `x[:, 1:]`, `x[: x.shape[0] // 2]`."""
+def is_cut(part: ast.expr, shape: str | None, size: Callable[[ast.expr], str]) -> bool:
+    """True if a subscript leaves out a part of an axis: `x[::2]`, `x[:, 1:]`, `x[: x.shape[0] // 2]`.
+
+    `shape` is that of the array, `size` gives the text of an expression for the size of an axis.
+    """
     slices = part.elts if isinstance(part, ast.Tuple) else [part]
     cuts = [each for each in slices if isinstance(each, ast.Slice)]
-    return len(cuts) == len(slices) and any(_cuts(each, carry) for each in cuts)
+    return len(cuts) == len(slices) and any(
+        _cuts(each) or _is_half(each.upper, f"shape:{shape}[{at}", size) for at, each in enumerate(cuts)
+    )
 
 
-def _cuts(part: ast.Slice, carry: str | None) -> bool:
+def _cuts(part: ast.Slice) -> bool:
     lower, upper, step = (ast.unparse(each) if each is not None else "" for each in (part.lower, part.upper, part.step))
-    if step not in ("", "1", "-1") or (part.lower is not None and _is_whole(lower) and lower != "0"):
+    if step not in ("", "1", "-1") or (_is_whole(lower) and lower != "0"):
         return True
-    half = isinstance(part.upper, ast.BinOp) and isinstance(part.upper.op, ast.FloorDiv)
-    return (upper.startswith("-") and _is_whole(upper)) or (half and upper.startswith(f"{carry}.shape["))
+    return upper.startswith("-") and _is_whole(upper)
+
+
+def _is_half(upper: ast.expr | None, axis: str, size: Callable[[ast.expr], str]) -> bool:
+    if not isinstance(upper, ast.BinOp) or not isinstance(upper.op, ast.FloorDiv):
+        return False
+    return size(upper.left).rstrip("]").partition("/")[0].replace(MAPPED, "") == axis.replace(MAPPED, "")
 
 
 def weakened(value: Array) -> Array:

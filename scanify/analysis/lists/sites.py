@@ -48,6 +48,10 @@ def field_sites(facts: FieldFacts) -> Sites:
     for filling in facts.fillings:
         module, function = filling.home.module, filling.function
         if not filling.constructs:
+            about = statements_about(filling.home, function.body, filling.target)
+            added = [each.statement for each in about if isinstance(each, Grown)]
+            if len(added) == len(about):
+                return Sites(in_call=CallStack("the list grows after it was built", module.place(added[0]), "SCN214"))
             text = f"`{function.name}` fills it, after the constructor"
             return Sites(in_call=CallStack(text, module.place(function)))
         found = _sites_in(filling.home, filling.function.body, filling.target)

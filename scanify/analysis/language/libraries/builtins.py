@@ -27,7 +27,7 @@ from scanify.analysis.language.types import (
     without_none,
 )
 
-_ACTING = frozenset(
+ACTING = frozenset(
     "print input open exec eval compile breakpoint __import__ globals locals setattr delattr next".split()
 )
 _CONTAINERS = {
@@ -52,8 +52,6 @@ class Builtins(Base):
         if name == "super" and not args:
             this = env.this or Nothing()
             return LibraryObject("builtins.super", (("this", this),))
-        if name in _ACTING:
-            return self.effect(module, node, f"`{name}` has a side effect")
         if any(not is_data(each) or isinstance(each, LibraryFunction) for each in keywords.values()) and name != "dict":
             return self.note(module, node, "it calls a function that it is passed")
         unknown = next((each for each in args if isinstance(without_none(each), Unknown)), None)

@@ -6,6 +6,7 @@ A name that is not listed is not understood. The lists are of functions, never o
 import ast
 
 from scanify.analysis.language.base import Base, code_of
+from scanify.analysis.language.libraries.builtins import ACTING
 from scanify.analysis.language.libraries.higher import HIGHER, TRANSFORMS
 from scanify.analysis.language.parts import element_of, plain_arrays
 from scanify.analysis.language.shapes import (
@@ -83,6 +84,8 @@ class Libraries(Base):
         """The type that a listed function returns."""
         qualname = callee.qualname
         package, _, name = qualname.rpartition(".")
+        if package == "builtins" and name in ACTING and callee.of is None:
+            return self.effect(env.module, node, f"`{name}` has a side effect")
         if (noted := noted_in([*args, *keywords.values()])) is not None:
             return noted
         if callee.of is not None:

@@ -4,6 +4,7 @@ import ast
 
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.parts import element_of, leaf_of, plain_arrays
+from scanify.analysis.language.shapes import mapped
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Applied,
@@ -103,7 +104,9 @@ class HigherOrder(Base):
         if name in ("value_and_grad", "filter_value_and_grad"):
             return Items("tuple", (found, Array()), None, self.tick())
         wider = callee.by.endswith("moved") or _has_whole(dict(callee.keywords).get("in_axes"), args, found)
-        return plain_arrays([found]) if wider and isinstance(found, Array) else found
+        if not isinstance(found, Array):
+            return found
+        return plain_arrays([found]) if wider else mapped(found) if name.endswith("vmap") else found
 
     def _call_rule(self, env: Env, node: ast.expr, rule: Type, args: Types) -> None:
         """Walk a rule of a derivative with arrays for all that it is passed."""

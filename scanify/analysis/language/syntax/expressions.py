@@ -113,10 +113,16 @@ class Expressions(Base):
 
     def _unspent(self, node: ast.expr, env: Env, value: Type) -> Type:
         """The value of a name or a part, unless it is an iterator from before the iteration, which one use changes."""
-        used = (each for each in options(value) if isinstance(each, Items) and each.kind == "iterator")
-        if not self.muted and any(not self.is_fresh(each.fresh) for each in used):
-            return self.note(env.module, node, "an iterator that was made before is used up")
-        return value
+        old = [
+            isinstance(each, Items) and each.kind == "iterator" and not self.is_fresh(each.fresh)
+            for each in options(value)
+        ]
+        if self.muted or not any(old):
+            return value
+        if all(old):
+            text = f"each layer draws from `{code_of(env.module, node)}`, an iterator: a scan would draw once"
+            return self.effect(env.module, node, text)
+        return self.note(env.module, node, "an iterator that was made before is used up")
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -204,8 +210,8 @@ class Expressions(Base):
         match value:
             case Array():
                 wider = value.shape is not None and _has_new_axis(node.slice)
-                if is_cut(node.slice, value.shape):
-                    return resized(value)
+                if is_cut(node.slice, value.shape, lambda part: self._text(part, env)):
+                    return resized(value, first=not isinstance(node.slice, ast.Tuple))
                 return Array(f"{value.shape} with another axis" if wider else None, value.cast, value.certain)
             case Given():
                 part = ast.unparse(node.slice) if isinstance(node.slice, ast.Slice) else "..."
@@ -230,6 +236,12 @@ class Expressions(Base):
                 return self.call(env, node, self.attribute(env, node, value, "__getitem__"), [index], {})
             case _:
                 return self.note(module, node, why_of(node.value, value))
+
+    def _text(self, node: ast.expr, env: Env) -> str:
+        """What an expression stands for, as text, if it is known while Python traces."""
+        with self.silent():
+            value = self.evaluate(node, env)
+        return (value.text or "") if isinstance(value, Static) else ""
 
     def _element_of(self, node: ast.Subscript, value: Items) -> Type:
         if isinstance(node.slice, ast.Slice):
