@@ -12,7 +12,7 @@ MADE = "def f(y, by=0.5):\n        return layer(y) * by + x\n    "
     "body",
     [
         f"{MADE}x = f(x)",
-        f"{MADE}x = jax.vmap(f)(x)",
+        f"{MADE.replace('+ x', '+ y')}x = jax.vmap(f)(x)",
         f"{MADE}y, h = jax.lax.scan(lambda c, y: (f(c), y), x, keys)\n    x = x + y",
         f"@jax.checkpoint\n    {MADE}x = f(x)",
         f"{MADE}g = eqx.filter_checkpoint(f)\n    x = g(x)",

@@ -1,5 +1,8 @@
 """Parts of values: elements, leaves, and arrays without what is known of their shapes."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from scanify.analysis.language.types import (
     Array,
     Function,
@@ -11,7 +14,9 @@ from scanify.analysis.language.types import (
     Static,
     Type,
     Types,
+    Union,
     Unknown,
+    join,
 )
 
 
@@ -48,5 +53,20 @@ def leaf_of(value: Type) -> Type:
             return leaf_of(value.element) if value.element is not None else Nothing()
         case Given():
             return Unknown(f"`{value.name}` has no type")
+        case _:
+            return value
+
+
+def with_arrays(value: Type, change: Callable[[Array], Array]) -> Type:
+    """A value with another array in the place of each of its arrays."""
+    match value:
+        case Array():
+            return change(value)
+        case Items(parts=tuple() as parts):
+            return replace(value, parts=tuple(with_arrays(each, change) for each in parts))
+        case Items(each=each) if each is not None:
+            return replace(value, each=with_arrays(each, change))
+        case Union(options=found):
+            return join(with_arrays(each, change) for each in found)
         case _:
             return value

@@ -27,12 +27,12 @@ LAST_AXIS = " @"
 Layers that are built alike and applied one after another make that size the one that each of them expects.
 """
 
-
 MAPPED = f" mapped{LAST_AXIS}"
 """The same of an axis that is not the first."""
 
 RESIZED = " resized"
 """Ends the shape of an array that is a carry with another size: a part of it, or one with more behind it."""
+_ROW = " row"  # of what a function that is mapped over an array sees of it
 _JOINS = frozenset("concatenate concat hstack vstack column_stack append stack tile repeat pad".split())
 
 
@@ -46,10 +46,21 @@ def resized(value: Array, *, first: bool = False) -> Array:
     return Array(None if again else f"{shape}{RESIZED}", value.cast, value.certain)
 
 
-def mapped(value: Array) -> Array:
-    """The result of `vmap` along first axes: an axis that was changed in it is another one."""
-    inner = value.shape is not None and value.shape.endswith(LAST_AXIS) and not value.shape.endswith(MAPPED)
-    return replace(value, shape=f"{value.shape.removesuffix(LAST_AXIS)}{MAPPED}") if inner else value
+def row(value: Array) -> Array:
+    """What a function that is mapped over an array sees of it."""
+    return replace(value, shape=f"{value.shape}{_ROW}") if value.shape is not None else value
+
+
+def of_rows(value: Array, first: bool | None) -> Array:
+    """The results of a function for all rows of arrays.
+
+    It has the shape of a carry if the function is mapped over that, and not if it only reads it. `first`: along the
+    first axis, or along all that the function does not know; None if it is another one.
+    """
+    base, mark, changed = (value.shape or "").rpartition(_ROW)
+    if not mark or first is None or changed not in ("", LAST_AXIS, MAPPED, RESIZED):
+        return replace(value, shape=None)
+    return replace(value, shape=f"{base}{MAPPED if first and changed == LAST_AXIS else changed}")
 
 
 def joined(name: str, args: Types) -> Array | None:

@@ -1,10 +1,11 @@
 """Functions of libraries that call the functions they are passed."""
 
 import ast
+from itertools import zip_longest
 
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.parts import element_of, leaf_of, plain_arrays
-from scanify.analysis.language.shapes import mapped
+from scanify.analysis.language.parts import element_of, leaf_of, plain_arrays, with_arrays
+from scanify.analysis.language.shapes import of_rows, row
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Applied,
@@ -41,6 +42,7 @@ _UNLISTED = WITH_RULES | {
 TRANSFORMS = tables.CALLERS - _UNLISTED | {
     "jax.named_call", "jax.shard_map", "jax.experimental.shard_map.shard_map", "jax.numpy.vectorize", "jax.jvp"
 }  # fmt: skip
+_MAPS = frozenset("vmap filter_vmap pmap filter_pmap vectorize".split())
 HIGHER = {
     "scan": "scan", "map": "map", "associative_scan": "associative", "cond": "cond", "switch": "switch",
     "while_loop": "while", "fori_loop": "fori", "tree_map": "tree", "reduce": "reduce", "tree_at": "at",
@@ -60,6 +62,7 @@ class HigherOrder(Base):
             )
         if isinstance(args[0], Array | Static | Nothing | Given):
             return self.note(env.module, node, why_of(node.args[0] if isinstance(node, ast.Call) else node, args[0]))
+        name = qualname.rpartition(".")[2]
         for value in (*args[1:], *keywords.values()):
             if qualname != "functools.partial" and not qualname.endswith("eval_shape") and not is_data(value):
                 return self.note(env.module, node, "an argument of the transformation is not understood")
@@ -71,6 +74,8 @@ class HigherOrder(Base):
         if qualname.endswith("eval_shape"):
             self.call(env, node, args[0], list(args[1:]), {})
             return Static()
+        if name in _MAPS:
+            keywords = {**dict(zip(("in_axes", "out_axes"), args[1:], strict=False)), **keywords}
         moved = any(
             not _is_first_axis(keywords[each]) for each in ("in_axes", "out_axes", "in_specs") if each in keywords
         )
@@ -87,9 +92,14 @@ class HigherOrder(Base):
             return self.call(
                 env, node, callee.function, [*callee.arguments, *args], {**dict(callee.keywords), **keywords}
             )
-        inner = list(args)
-        found = self.call(env, node, callee.function, inner, keywords)
         name = callee.by.partition(" ")[0].rpartition(".")[2]
+        if name in _MAPS:
+            rows = _rows(dict(callee.keywords).get("in_axes"), args)
+            named = {each: with_arrays(value, row) for each, value in keywords.items()}
+            found = self.call(env, node, callee.function, rows, named)
+            first = None if callee.by.endswith("moved") else name != "vectorize"
+            return with_arrays(found, lambda each: of_rows(each, first))
+        found = self.call(env, node, callee.function, list(args), keywords)
         if name in (
             "grad",
             "filter_grad",
@@ -103,10 +113,8 @@ class HigherOrder(Base):
             return Array()
         if name in ("value_and_grad", "filter_value_and_grad"):
             return Items("tuple", (found, Array()), None, self.tick())
-        wider = callee.by.endswith("moved") or _has_whole(dict(callee.keywords).get("in_axes"), args, found)
-        if not isinstance(found, Array):
-            return found
-        return plain_arrays([found]) if wider else mapped(found) if name.endswith("vmap") else found
+        moved = callee.by.endswith("moved") and isinstance(found, Array)
+        return plain_arrays([found]) if moved else found
 
     def _call_rule(self, env: Env, node: ast.expr, rule: Type, args: Types) -> None:
         """Walk a rule of a derivative with arrays for all that it is passed."""
@@ -178,14 +186,11 @@ class HigherOrder(Base):
         return self.note(env.module, node, f"`{name}` calls a function in a way that is not listed")
 
 
-def _has_whole(axes: Type | None, args: Types, found: Type) -> bool:
-    """True if `vmap` adds an axis to a result that has the shape of an argument which is not mapped over."""
-    parts = axes.parts if isinstance(axes, Items) and axes.parts is not None else ()
-    shape = found.shape if isinstance(found, Array) else None
-    pairs = list(zip(parts, args, strict=False))
-    whole = {each.shape for axis, each in pairs if isinstance(axis, Nothing) and isinstance(each, Array)}
-    mapped = {each.shape for axis, each in pairs if not isinstance(axis, Nothing) and isinstance(each, Array)}
-    return shape is not None and shape in whole - mapped
+def _rows(axes: Type | None, args: Types) -> list[Type]:
+    """What a function sees of each argument that it is mapped over."""
+    parts = axes.parts if isinstance(axes, Items) and axes.parts is not None else (axes,) * len(args)
+    pairs = zip_longest(args, parts[: len(args)])
+    return [arg if isinstance(axis, Nothing) else with_arrays(arg, row) for arg, axis in pairs]
 
 
 def _is_first_axis(value: Type) -> bool:
