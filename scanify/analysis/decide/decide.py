@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scanify.analysis.decide.fact import LoopFact
-from scanify.analysis.decide.framework import framework_of, shared_objects
+from scanify.analysis.decide.framework import framework_of
 from scanify.analysis.decide.owner import owner_name
 from scanify.analysis.decide.remedies import REMEDIES, open_rule
 from scanify.analysis.decide.sequential import sequential
@@ -111,8 +111,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
     in_call = isinstance(stack, CallStack)
     equal_layers = _are_equal(fact, in_call)
     alike = fact.alike.holds is Holds.ARRAY_STACKED and fact.one_body and equal_layers
-    shared = shared_objects(loop, layers, shape) if framework is Framework.NNX else ()
-    obligations = [*_of_list(project, fact, framework), *fact.obligations, *shared, *fact.cost]
+    obligations = [*_of_list(project, fact, framework), *fact.obligations, *fact.cost]
     return Plan(
         place=loop.place,
         kind=fact.kind,

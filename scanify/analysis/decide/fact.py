@@ -22,6 +22,7 @@ from scanify.analysis.language.types import (
     LibraryObject,
     Object,
     Static,
+    Type,
     options,
     parts_of,
 )
@@ -37,6 +38,7 @@ from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.of_list import uses_of
 from scanify.analysis.uses.use import Uses
 from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.nnx import PACKAGE
 
 _REGISTER = "register `{cls}` (`jax.tree_util.register_dataclass`), or make it an `equinox.Module`"
 _SUPER = "`super()` without arguments does not work in the function of a scan"
@@ -183,10 +185,21 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
         if all(isinstance(each, Array) and (each.shape or "").endswith(RESIZED) for each in options(value)):
             reason = f"`{name}` has another size after each layer: a part of it goes on, or more behind it"
             yield Problem("SCN216", reason, shape.names.read_first.get(name, loop.node))
+        if any(_is_nnx(project, each) for each in parts_of(value)):
+            reason = f"`{name}` is an object of Flax NNX after each layer; a scan carries arrays"
+            yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node))
     for name, node, value in body.ys:
+        what = f"`{name}` collects" if name else "this returns"
         if any(isinstance(each, Function | Applied) for each in parts_of(value)):
-            what = f"`{name}` collects" if name else "this returns"
             yield Problem("SCN206", f"{what} a function for each layer; a scan collects arrays", node)
+        if any(_is_nnx(project, each) for each in parts_of(value)):
+            yield Problem("SCN206", f"{what} an object of Flax NNX for each layer; a scan collects arrays", node)
+
+
+def _is_nnx(project: ProjectFacts, value: Type) -> bool:
+    """True of modules, variables and streams of Flax NNX, which jax does not take for arrays."""
+    own = isinstance(value, Object) and project.classes.is_nnx(value.cls)
+    return own or (isinstance(value, LibraryObject) and value.qualname.startswith(PACKAGE))
 
 
 def _reason(loop: Loop, layers: LayerList, problem: Problem) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.facts import Place
+from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.language.carries import kept_conditions, start_conditions
@@ -192,7 +193,13 @@ class _LoopWalker(Walker):
     def evaluate(self, node: ast.expr, env: Env) -> Type:
         if node is self.target and not self.inside:
             self.at_target(env)
-        return super().evaluate(node, env)
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            self.parts.add(id(node.value))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
+            self.parts.update(map(id, node.args))
+        value = super().evaluate(node, env)
+        self.note_beside(env, node, value)
+        return value
 
     def local_function(self, node: ast.FunctionDef, env: Env) -> Type:
         if not self.inside and self.layers is None and any(each is self.target for each in ast.walk(node)):
@@ -217,7 +224,10 @@ class _LoopWalker(Walker):
             return
         self.inside = True
         muted, self.muted = self.muted, 0
-        self.since = self.clock
+        self.since, self.level = self.clock, len(self.active)
+        targets = (name for walk in self.loop.walks for name in target_names(walk.target))
+        self.bound = self._bound_in_loop().union(targets) - set(self.shape.carry)
+        self.layers_text = self.loop.code(self.shape.layer.base)
         self.collected = frozenset(each.name for each in self.shape.collections) | (
             {self.loop.appends_to} if self.loop.appends_to else frozenset()
         )
@@ -241,7 +251,7 @@ class _LoopWalker(Walker):
         self.results = {name: again.names[name] for name in carries if name in again.names}
         self._keeps(carries, again)
         self._collects(again)
-        self.muted = muted
+        self.muted, self.level = muted, None
         self.inside = False
         if self.layers is None:
             self.layers = Unknown("no layers")

@@ -125,6 +125,7 @@ class Env:
     several: frozenset[str] = frozenset()  # names that are bound more than once, which inner functions may see changed
     rebound: frozenset[str] = frozenset()  # names that inner functions bind
     inline: bool = False  # a comprehension, which runs where it stands
+    depth: int = 0  # functions that call one another around it
 
     def lookup(self, name: str) -> "Type | None":
         """The type of a local name, or of one of a function around; None for names of the module."""

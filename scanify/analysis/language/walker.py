@@ -5,6 +5,7 @@ from scanify.analysis.language.libraries.functions import Libraries
 from scanify.analysis.language.libraries.higher import HigherOrder
 from scanify.analysis.language.libraries.methods import Methods
 from scanify.analysis.language.libraries.modules import LibraryModules
+from scanify.analysis.language.libraries.nnx import NnxObjects
 from scanify.analysis.language.project.calls import Calls
 from scanify.analysis.language.project.constructors import Constructors
 from scanify.analysis.language.project.objects import Objects
@@ -31,6 +32,7 @@ class Walker(
     HigherOrder,
     Methods,
     LibraryModules,
+    NnxObjects,
     Builtins,
 ):
     """Walks functions of a project; see the package."""

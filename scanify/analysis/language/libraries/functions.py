@@ -8,7 +8,7 @@ import ast
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.libraries.builtins import ACTING
 from scanify.analysis.language.libraries.higher import HIGHER, TRANSFORMS
-from scanify.analysis.language.parts import element_of, plain_arrays
+from scanify.analysis.language.parts import as_array, element_of, plain_arrays
 from scanify.analysis.language.shapes import (
     SAME_SHAPE,
     SPLIT,
@@ -44,7 +44,7 @@ from scanify.analysis.language.types import (
     options,
     parts_of,
 )
-from scanify.analysis.values import tables
+from scanify.analysis.values import nnx, tables
 
 _SAID = {
     "jax.debug.print": "prints for each layer, in the backward pass too if layers are recomputed there",
@@ -94,6 +94,8 @@ class Libraries(Base):
             return self.call_builtin(env, node, name, args, keywords)
         if self.index.patches.in_module(package.rpartition(".")[2], name):
             return self.note(env.module, node, f"code of the project puts another function at `{qualname}`")
+        if qualname in nnx.WRAPPERS | nnx.VARIABLES | nnx.STREAMS:
+            return self.construct_nnx(env, node, qualname, args, keywords)
         if qualname in TRANSFORMS or qualname == "functools.partial":
             return self.transformed(env, node, qualname, args, keywords)
         if qualname == "dataclasses.replace" and args and isinstance(args[0], Object):
@@ -136,6 +138,8 @@ class Libraries(Base):
         """The result of a function that only computes, given data."""
         package, _, name = qualname.rpartition(".")
         root = package.partition(".")[0]
+        if root in ("jax", "flax", "einops"):
+            args, keywords = list(map(as_array, args)), {key: as_array(each) for key, each in keywords.items()}
         values = [*args, *keywords.values()]
         if not isinstance(keywords.get("out", Nothing()), Nothing) or len(args) > _arity(root, name):
             return self.effect(env.module, node, f"`{code_of(env.module, node)}` writes into an array")

@@ -24,7 +24,7 @@ from scanify.analysis.language.types import (
     options,
     without_none,
 )
-from scanify.analysis.values import tables
+from scanify.analysis.values import nnx, tables
 
 _STATEFUL = ("BatchNorm", "SpectralNorm")
 LAYER = "a layer of a class that is not shown"
@@ -35,6 +35,8 @@ class LibraryModules(Base):
 
     def construct_library(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
         """An object of a class of a library, with the arguments of its constructor."""
+        if qualname.startswith(nnx.PACKAGE):
+            return self.construct_nnx(env, node, qualname, args, keywords)
         if not qualname.startswith("equinox.nn."):
             return self.note(env.module, node, f"`{qualname}` is not listed")
         for value in (*args, *keywords.values()) if not self.muted else ():
@@ -51,14 +53,16 @@ class LibraryModules(Base):
         name = value.qualname.rpartition(".")[2]
         if value.qualname == LAYER:
             return Array()
-        if value.qualname == "builtins.super" or not value.qualname.startswith("equinox.nn."):
+        if value.qualname == "builtins.super" or not value.qualname.startswith(("equinox.nn.", nnx.PACKAGE)):
             return self.note(env.module, node, f"calling a `{value.qualname}` is not listed")
-        if self.classes.is_patched("__call__") or self.index.patches.in_module("nn", name):
+        if self.classes.is_patched("__call__") or self.index.patches.in_module(value.qualname.split(".")[1], name):
             return self.note(env.module, node, f"code of the project stores another `{name}`, or another `__call__`")
         if value.arguments is None and self.classes.has_heirs(value.qualname):
             return self.note(env.module, node, f"a class of the project inherits from `{name}` and may be meant")
         if (noted := noted_in([*args, *keywords.values()])) is not None:
             return noted
+        if value.qualname.startswith(nnx.PACKAGE):
+            return self.call_nnx(env, node, value, args, keywords)
         flat = (option for each in (*args, *keywords.values()) for option in options(each))
         bad = next((each for each in flat if not is_data(each) and not isinstance(each, LibraryObject)), None)
         if bad is not None:

@@ -122,7 +122,8 @@ class Calls(Base):
             return self.note(home.module, place, "it calls itself")
         self.walked += 1
         facts = about(node)
-        env = Env(module, {}, function.around, function.owner, "", function.bound, facts.several, facts.rebound)
+        names = (facts.several, facts.rebound)
+        env = Env(module, {}, function.around, function.owner, "", function.bound, *names, depth=len(self.active) + 1)
         if not self._bind_arguments(env, function, args, keywords):
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "its arguments do not fit the parameters that are shown")
@@ -181,6 +182,7 @@ class Calls(Base):
             if each.arg not in names and default is not None:
                 with self.silent():
                     found = self.evaluate(default, home)
+                self.note_beside(home, default, found, each.arg)
                 names[each.arg] = Items(found.kind, found.parts, found.each) if isinstance(found, Items) else found
             if each.arg not in names:
                 return False

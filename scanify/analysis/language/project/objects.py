@@ -32,7 +32,7 @@ from scanify.analysis.language.types import (
     without_none,
 )
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values import tables
+from scanify.analysis.values import nnx, tables
 from scanify.analysis.values.classes import dotted
 
 _ARRAY_FIELDS = frozenset("weight bias weight_ih weight_hh bias_n negative_slope".split())
@@ -139,6 +139,8 @@ class Objects(Base):
             return self._of_super(env, node, value, name)
         if value.qualname == "jax.at":
             return LibraryFunction(f"jax.at.{name}", value)
+        if value.qualname.startswith(nnx.PACKAGE):
+            return self.of_nnx(env, node, value, name)
         if value.qualname in tables.STATES:
             return LibraryFunction(f"equinox.nn.State.{name}", value)
         if value.qualname.startswith("equinox.nn."):

@@ -21,6 +21,7 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.values import tables
 from scanify.analysis.values.classes import dotted, library_module
+from scanify.analysis.values.nnx import PACKAGE, STREAMS, VARIABLES
 from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _STATIC = frozenset("int float bool complex str bytes DTypeLike dtype DType Sharding PartitionSpec Mesh".split())
@@ -107,7 +108,9 @@ class Annotations(Base):
                 self.active.pop()
                 return found
             case External(qualname) if library_module(qualname):
-                return LibraryObject(qualname) if qualname.startswith("equinox.nn.") else None
+                return LibraryObject(qualname) if qualname.startswith(("equinox.nn.", PACKAGE)) else None
+            case External(qualname) if qualname in STREAMS | VARIABLES:
+                return LibraryObject(qualname)
             case External(qualname) if qualname.startswith("equinox.nn.State"):
                 return LibraryObject("equinox.nn.State")
             case External(qualname) if qualname.partition(".")[0] in _SOURCES:

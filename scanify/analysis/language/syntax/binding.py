@@ -42,6 +42,8 @@ class Binding(Base):
                 self.store_own(name, value, env)
             case ast.Subscript():
                 self._store_item(target, value, env)
+            case _ if self.writes_variable(target, env):
+                pass
             case _:
                 self.effect(env.module, target, f"the body assigns to `{code_of(env.module, target)}`")
 
@@ -88,7 +90,7 @@ class Binding(Base):
     def _store_item(self, target: ast.Subscript, value: Type, env: Env) -> None:
         holder = self.evaluate(target.value, env)
         index = self.evaluate(target.slice, env)
-        if isinstance(holder, Unknown) and holder.noted:
+        if (isinstance(holder, Unknown) and holder.noted) or self.writes_variable(target, env):
             return
         if isinstance(holder, Given) and self._is_collected(target.value):
             return  # the caller's list: that nothing else reads it is a condition of its own
@@ -133,7 +135,8 @@ class Binding(Base):
         )
         value = self.evaluate(node.value, env)
         if held is None:
-            self.effect(env.module, node, f"`{code_of(env.module, node.target)}` is changed in place")
+            if not self.writes_variable(node.target, env):
+                self.effect(env.module, node, f"`{code_of(env.module, node.target)}` is changed in place")
             return True
         before = self.evaluate(held, env)
         for option in options(before):

@@ -68,7 +68,7 @@ class Displays(Base):
         if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
             return self.note(env.module, node, "`:=` in a comprehension binds a name around it")
         lazy = isinstance(node, ast.GeneratorExp)
-        inner = Env(env.module, {}, env, env.owner, "", inline=not lazy)
+        inner = Env(env.module, {}, env, env.owner, "", inline=not lazy, depth=env.depth)
         for number, each in enumerate(node.generators):
             if each.is_async:
                 return self.note(env.module, node, "it waits")

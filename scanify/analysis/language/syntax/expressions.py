@@ -34,6 +34,7 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.lower.scope import scope_of
 from scanify.analysis.values.classes import dotted, library_module
+from scanify.analysis.values.nnx import VARIABLES
 
 _OF_TYPES = (
     ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.BitOr, ast.Load,
@@ -227,6 +228,8 @@ class Expressions(Base):
                 return value
             case LibraryObject(qualname="jax.at"):
                 return value
+            case LibraryObject(qualname=qualname) if qualname in VARIABLES:
+                return Array()
             case LibraryFunction(qualname=qualname) if qualname.rpartition(".")[2] in ("s_", "index_exp", "r_", "c_"):
                 return Static() if is_static(index) else Array()
             case Object():
