@@ -45,10 +45,9 @@ def model(call: str, init: str = INIT, parameters: str = "x", fields: str = "lay
 
 
 def rewritten(text: str, count: int = 1) -> tuple[str, tuple[Plan | Refusal, ...]]:
-    """The text with `count` loops rewritten, unsafe ones too, and what was decided about each loop."""
-    outcome = rewrite_sources(
-        Project.of_text(text.encode(), PATH, root=PATH.parent), stack=None, remat=None, accept=lambda plan: True
-    )
+    """The text with `count` loops rewritten, unsafe and undecided ones too, and what was decided about each loop."""
+    project = Project.of_text(text.encode(), PATH, root=PATH.parent)
+    outcome = rewrite_sources(project, stack=None, remat=None, accept=lambda plan: True, undecided=lambda place: True)
     assert len(outcome.applied) == count, outcome.analysis.loops
     return outcome.texts[PATH], outcome.analysis.loops
 

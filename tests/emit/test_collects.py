@@ -32,7 +32,7 @@ class Block(eqx.Module):
 
 class Model(eqx.Module):
     layers: list
-    taps: tuple = eqx.field(static=True)
+    taps: tuple[int, ...] = eqx.field(static=True)
 
     def __init__(self, keys, taps=(0, 2)):
         self.layers = [Block(k) for k in keys]

@@ -61,37 +61,32 @@ def test_of_unlike_lists_the_inner_loops_are_rewritten(init):
     assert "BlockSeq.of(level).fold(x)" in new
 
 
-def test_levels_that_collect_skips_are_left_alone_and_the_blocks_in_them_are_not():
-    init = (
-        "self.layers = []\nfor w, v in zip((4, 6), (6, 8)):\n"
-        "    self.layers.append((eqx.nn.Linear(w, v, key=key), [Block(v, key=k) for k in jr.split(key, 3)]))"
-    )
-    call = (
-        "skips = []\nfor down, blocks in self.layers:\n    x = down(x)\n    skips.append(x)\n"
-        "    for block in blocks:\n        x = block(x)\nreturn x, skips.pop()"
-    )
-    new = same(model(call, init), X)
-    assert "for down, blocks in self.layers:" in new
-    flat = call.replace("    for block in blocks:\n        x = block(x)\n", "")
-    _, (refusal,) = rewritten(model(flat, init.replace("[Block(v, key=k) for k in jr.split(key, 3)]", "None")), count=0)
-    assert isinstance(refusal, Refusal)
-    assert (refusal.rule, "may differ in shape through `w`" in refusal.reason) == ("SCN203", True)
-
-
-def test_of_two_levels_that_collect_skips_the_blocks_are_rewritten():
-    init = (
-        "self.layers = []\nwidth = 4\nfor _ in range(2):\n    level = (eqx.nn.Linear(4, 4, key=key), [])\n"
-        "    for k in jr.split(key, 3):\n        level[1].append(Block(4, key=k))\n    self.layers.append(level)"
-    )
+@pytest.mark.parametrize(
+    "init",
+    [
+        (
+            "self.layers = []\nfor w, v in zip((4, 6), (6, 8)):\n"
+            "    self.layers.append((eqx.nn.Linear(w, v, key=key), [Block(v, key=k) for k in jr.split(key, 3)]))"
+        ),
+        (
+            "self.layers = []\nfor _ in range(2):\n    level = (eqx.nn.Linear(4, 4, key=key), [])\n"
+            "    for k in jr.split(key, 3):\n        level[1].append(Block(4, key=k))\n    self.layers.append(level)"
+        ),
+    ],
+)
+def test_levels_that_collect_skips_are_for_a_run(init):
     call = (
         "skips = []\nfor down, blocks in self.layers:\n    skips.append(x)\n    x = down(x)\n"
         "    for block in blocks:\n        x = block(x)\nreturn x, skips.pop()"
     )
-    new = same(model(call, init), X)
-    assert "for down, blocks in self.layers:" in new and "BlockSeq.of(blocks).fold(x)" in new
+    text = model(call, init)
+    assert "x, skips = " in same(text, X)
+    _, (outer, inner) = rewritten(text)
+    assert isinstance(outer, Plan) and not outer.safe and outer.holds is Holds.BLOCK_SEQ
+    assert isinstance(inner, Refusal) and inner.undecided is not None
 
 
-def test_functions_beside_the_layers_are_applied_as_they_are():
+def test_functions_beside_the_layers_are_applied_as_they_are_if_a_run_shows_them():
     call = "for one, two in self.layers:\n    x = two(one(x))\nreturn x"
     pairs = (
         "def pair(key):\n    block = Block(4, key=key)\n"
@@ -101,9 +96,8 @@ def test_functions_beside_the_layers_are_applied_as_they_are():
     text = model(call, f"self.layers = [pair(k) for k in {KEYS}]").replace("class Model", pairs)
     same(text, X)
     _, (plan,) = rewritten(text)
-    assert isinstance(plan, Plan)
-    assert isinstance(plan.stack, InitStack)
-    assert (plan.holds, plan.safe) == (Holds.BLOCK_SEQ, True)
+    assert isinstance(plan, Plan) and isinstance(plan.stack, InitStack)
+    assert (plan.holds, plan.safe) == (Holds.BLOCK_SEQ, False)
 
 
 def test_pairs_of_arrays_and_of_numbers_are_no_layers():

@@ -1,9 +1,9 @@
 """Layers whose sizes are listed, and carries that layers write into, rewritten and held against the Python loop."""
 
-import jax.numpy as jnp
 import pytest
 
-from tests.against_loop import PRELUDE, model, same
+from scanify.analysis.plan import Refusal
+from tests.against_loop import PRELUDE, model, rewritten, same
 
 SIZES = """\
 hidden = {hidden}
@@ -56,8 +56,8 @@ class Scaled(eqx.Module):
 """
 
 
-def test_a_carry_that_layers_write_into():
+def test_a_carry_that_layers_write_into_is_refused():
     call = "image = Image(x)\nfor layer in self.layers:\n    image = layer(image)\nreturn image.data"
     text = model(call, "self.layers = [Scaled(4, key=k) for k in jr.split(key, 5)]")
-    new = same(text.replace(PRELUDE, PRELUDE + IMAGE), jnp.linspace(-0.5, 1.0, 4))
-    assert "fold" in new
+    _, (refusal,) = rewritten(text.replace(PRELUDE, PRELUDE + IMAGE), count=0)
+    assert isinstance(refusal, Refusal) and refusal.rule == "SCN207"
