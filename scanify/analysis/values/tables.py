@@ -94,6 +94,8 @@ DECORATORS = frozenset(
 # The states of layers of Equinox: their methods give another state and change nothing.
 STATES = frozenset("equinox.nn.State equinox.nn._stateful.State".split())
 METHODS_OF_STATES = frozenset("get set substate update".split())
+# What makes modules of haliax from axes and a key: axes are static, only the values of arrays depend on the key.
+MODULE_MAKERS = frozenset(f"haliax.nn.{name}.init" for name in ("Embedding", "LayerNorm", "Linear", "RmsNorm"))
 # Functions that call arguments, with the places of these; where one is not shown, the call may do anything.
 TAKERS_OF_FUNCTIONS = {
     **dict.fromkeys("scan map associative_scan custom_root vectorize tree_map map_with_path".split(), (0,)),

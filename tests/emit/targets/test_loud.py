@@ -81,14 +81,17 @@ def test_no_layers_are_refused_by_the_program(target: str, tmp_path: Path) -> No
         module.Model(3, 0, key=jax.random.key(0))(jnp.ones(3))
 
 
-RATES = PLAIN.replace("key=k)", "key=k, rate=max(0.5, STEP * i))").replace("for k in", "for i, k in enumerate(")
-RATES = RATES.replace("depth)]", "depth))]").replace("class Block", "STEP = 0.1\n\n\nclass Block")
+ONE_BY_ONE = f"[{'Block(width, key=key), ' * 3}Block(width, key=key, rate=max(0.5, STEP * 3))]"
+RATES = PLAIN.replace("[Block(width, key=k) for k in jax.random.split(key, depth)]", ONE_BY_ONE)
+RATES = RATES.replace("class Block", "STEP = 0.1\n\n\nclass Block")
 
 
 @every_target
 def test_where_the_source_leaves_it_open_the_program_says_whether_one_body_fits(target: str, tmp_path: Path) -> None:
     after, outcome = rewritten(RATES, tmp_path, target)
-    assert any("though each layer is built with its own value" in each for each in outcome.applied[0].obligations)
+    assert any(
+        "though layers 0 and 3 are built with different arguments" in each for each in outcome.applied[0].obligations
+    )
     with loaded(after) as module:
         assert module.Model(3, 4, key=jax.random.key(0))(jnp.ones(3)).shape == (3,)
         module.STEP = 0.2

@@ -124,7 +124,8 @@ import equinox as eqx
 import haliax as hax
 import jax
 
-Embed, Mlp = hax.Axis("embed", 3), hax.Axis("mlp", 4)
+Embed = hax.Axis("embed", 3)
+Mlp = hax.Axis("mlp", 4)
 
 
 class Block(eqx.Module):
