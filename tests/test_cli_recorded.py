@@ -197,7 +197,7 @@ class Local(Encoder):
         return x
 
 
-def forward(encoder, x, times=2):
+def forward(encoder: Encoder, x, times=2):
     for layer in encoder.layers:
         x = layer(x)
     return x * times

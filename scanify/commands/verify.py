@@ -271,8 +271,10 @@ def _decided(given: Given, run: CaseRun, policies: tuple[str, ...]) -> Outcome:
     plans = undecided_plans(outcome, given.accepted)
     try:
         shown, held = shown_by_cases(plans, given.project, run)
-    except CaseFailed:  # which the verification reports
-        return outcome
+    except CaseFailed:
+        if outcome.changes:  # whose verification reports it
+            return outcome
+        raise
     return replace(_rewrite(given, policies, shown) if shown else outcome, short=held)
 
 

@@ -77,7 +77,7 @@ def request(folder: Path, program: str, comparer: str, edit: tuple[str, str] | N
     (folder / "model.py").write_text(MODEL)
     (folder / "program.py").write_text(PROGRAM + textwrap.dedent(program))
     files = [folder / "model.py", folder / "program.py"]
-    outcome = rewrite_sources(Project.load(files), accept=lambda plan: True)
+    outcome = rewrite_sources(Project.load(files), accept=lambda plan: True, undecided=lambda place: True)
     changed = dict(outcome.changes)
     if edit is not None:
         before, after = changed[files[0]]

@@ -44,7 +44,7 @@ class Model(eqx.Module):
         return x
 """
 LOOP = 21  # its row, from 0
-PAIR = '\n\ndef twice(model, x):\n    "🙂"; y = [layer(x) for layer in model.layers]\n    return y\n'
+PAIR = '\n\ndef twice(model: Model, x):\n    "🙂"; y = [layer(x) for layer in model.layers]\n    return y\n'
 
 
 @pytest.fixture
@@ -81,10 +81,10 @@ def test_what_is_found_follows_what_is_typed(project: Path) -> None:
             await client.until(lambda: (last := client.last(uri)) and last.version == 3)
             assert client.codes(uri) == [("SCN101", LOOP + 1)], "half-written: what was found stays"
             client.type(uri, 4, LOOP + 3, len("            if x.sum("), ") > 0: print(x)")
-            await client.codes_are(uri, [("SCN208", LOOP + 1)])
+            await client.codes_are(uri, [("SCN207", LOOP + 1)])
             row = MODEL.count("\n") + 2
             client.type(uri, 5, row, 0, PAIR)
-            found = await client.codes_are(uri, [("SCN208", LOOP + 1), ("SCN104", row + 3)])
+            found = await client.codes_are(uri, [("SCN207", LOOP + 1), ("SCN104", row + 3)])
             assert found.diagnostics[1].range.start.character == len('    "🙂"; y = ') + 1, "columns count as UTF-16"
             client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
             await client.codes_are(uri, [])
