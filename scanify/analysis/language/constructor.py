@@ -21,6 +21,7 @@ from scanify.analysis.language.types import (
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.values.nnx import PACKAGE
 
 _KEYS = re.compile(r"(^|_)(key|keys|rng|rngs|prng|prngkey|seed_key)\d*$")
 _KIND = Kind.LAYERS
@@ -44,9 +45,13 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
     effects = tuple(walker.effects.items())
     found = list(walker.obligations)
     for name, value in made.items():
-        unknown = next((each for each in _unknown_in(value) if not each.declared), None)
+        unknowns = (each for each in _held_in(value) if isinstance(each, Unknown) and not each.noted)
+        unknown = next((each for each in unknowns if not each.declared), None)
         if unknown is not None:
             text = f"`{name}` of `{cls.name}` is not shown: {unknown.why}"
+            found.append(Obligation(_KIND, text, cls.module.place(cls.node)))
+        if any(_is_passed(project, each) for each in _held_in(value)):
+            text = f"`{name}` of `{cls.name}` may be one object of Flax NNX in all layers"
             found.append(Obligation(_KIND, text, cls.module.place(cls.node)))
     found += [Obligation(kind=_KIND, text=text, place=place) for text, place in effects]
     return tuple(found)
@@ -62,17 +67,27 @@ class _ConstructorWalker(Walker):
         return Array() if is_key_name(arg.arg) else Static(f"{GIVEN}`{arg.arg}`")
 
 
-def _unknown_in(value: Type) -> Iterator[Unknown]:
-    """The parts of a value of which nothing is shown, other than results of operations that are obligations."""
+def _held_in(value: Type) -> Iterator[Type]:
+    """A value and what containers, objects and the arguments of modules of libraries hold of it."""
     for option in options(value):
+        yield option
         match option:
-            case Unknown(noted=False):
-                yield option
             case Items() if option.element is not None:
-                yield from _unknown_in(option.element)
-            case Object(fields=fields) | LibraryObject(arguments=fields):
+                yield from _held_in(option.element)
+            case Object(fields=fields):
                 for _, each in fields or ():
-                    yield from _unknown_in(each)
+                    yield from _held_in(each)
+            case LibraryObject(arguments=arguments):
+                for key, each in arguments or ():
+                    if key != "rngs":  # modules of Flax NNX fork their streams
+                        yield from _held_in(each)
+
+
+def _is_passed(project: ProjectFacts, value: Type) -> bool:
+    """True of a module, a variable or a stream of Flax NNX that a constructor was given, and did not make."""
+    if isinstance(value, Object):
+        return value.fields is None and project.classes.is_nnx(value.cls)
+    return isinstance(value, LibraryObject) and value.arguments is None and value.qualname.startswith(PACKAGE)
 
 
 def is_key_name(name: str) -> bool:

@@ -20,6 +20,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.values.nnx import VARIABLES
 
 Ask = Callable[[ast.expr, frozenset[str]], str | None]
 
@@ -150,6 +151,8 @@ class _Held:
             return None
         match node:
             case ast.Call(func=func):
+                if self.home.library(node) in VARIABLES:
+                    return "variable"
                 if variation.makes_module(node):
                     return None if _holds_settings(self.home.project, self.home.meaning(func)) else "module"
                 if isinstance(func, ast.Call) and self.home.library(func).endswith("vmap"):

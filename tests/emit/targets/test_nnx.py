@@ -132,6 +132,10 @@ BESIDE = {
     "NORM(layer(x))": VARIABLES.format("NORM"),
     "around(layer(x))": VARIABLES.format("self"),
     "by_default(layer(x))": VARIABLES.format("norm"),
+    "PARTIAL(layer(x))": VARIABLES.format("PARTIAL"),
+    "made(layer(x))": VARIABLES.format("norm"),
+    "layer(x, self.holder)": VARIABLES.format("Holder"),
+    "layer(x) + Holder.read(x)": VARIABLES.format("Holder"),
     "layer(x, self.own_rngs)": "no layer writes to `self.own_rngs`, which the loop gives to all of them",
     "layer(x, self.rngs.noise)": "no layer writes to `self.rngs`, which the loop gives to all of them",
     "layer(x * self.scale) / len(self.layers)": None,
@@ -147,18 +151,44 @@ def by_default(x, norm=nnx.BatchNorm(4, rngs=nnx.Rngs(0))):
     return norm(x)
 
 
+def make():
+    norm = nnx.BatchNorm(4, rngs=nnx.Rngs(0))
+    return lambda y: norm(y)
+
+
+made = make()
+PARTIAL = functools.partial(lambda norm, x: norm(x), NORM)
+
+
+@dataclasses.dataclass
+class Holder:
+    norm: nnx.BatchNorm
+    common = nnx.BatchNorm(4, rngs=nnx.Rngs(0))
+
+    @classmethod
+    def read(cls, x):
+        return cls.common(x)
+
+
 """
 FIELDS = """self.scale = 2.0
         self.norm = nnx.BatchNorm(4, rngs=rngs)
+        self.holder = Holder(self.norm)
         self.own_rngs = self.rngs = nnx.Rngs(1)
         self.layers = """
 
 
 @pytest.mark.parametrize("body", BESIDE)
 def test_what_is_read_of_an_object_beside_the_layers_makes_it_unsafe(body: str, tmp_path: Path) -> None:
-    text = model(BLOCKS["dense"].replace("self, x", "self, x, other=None"), BEFORE + LOOP[1:].replace("layer(x)", body))
+    block = BLOCKS["dense"].replace("self, x", "self, x, other=None")
+    block = block.replace("return x +", "x = other.norm(x)\n        return x +") if "holder" in body else block
+    text = model(block, BEFORE + LOOP[1:].replace("layer(x)", body))
     path = tmp_path / "model.py"
-    path.write_text(text.replace("self.layers = ", FIELDS).replace("class Block", f"{NORM}class Block"))
+    path.write_text(
+        text.replace("self.layers = ", FIELDS)
+        .replace("class Block", f"{NORM}class Block")
+        .replace("import jax\n", "import dataclasses\nimport functools\n\nimport jax\n")
+    )
     outcome = rewrite_sources(Project.load([path]), target="nnx")
     said = BESIDE[body]
     if said is None:
@@ -166,6 +196,35 @@ def test_what_is_read_of_an_object_beside_the_layers_makes_it_unsafe(body: str, 
     else:
         (plan,) = outcome.held
         assert said in plan.obligations
+
+
+STORED = {
+    "self.rngs = rngs": "`rngs` of `Block` may be one object of Flax NNX in all layers",
+    "self.held = Held(rngs)": "`held` of `Block` may be one object of Flax NNX in all layers",
+    "self.key = nnx.Param(rngs.params())": None,
+}
+
+
+@pytest.mark.parametrize("statement", STORED)
+def test_a_stream_that_all_layers_may_hold_makes_it_unsafe(statement: str, tmp_path: Path) -> None:
+    held = "class Held(nnx.Module):\n    def __init__(self, rngs):\n        self.rngs = rngs\n\n\nclass Block"
+    path = tmp_path / "model.py"
+    block = BLOCKS["dense"].replace("self.norm =", f"{statement}\n        self.norm =")
+    path.write_text(model(block).replace("class Block", held))
+    outcome = rewrite_sources(Project.load([path]), target="nnx")
+    said = STORED[statement]
+    assert bool(outcome.applied) == (said is None)
+    assert said is None or any(said in each for each in outcome.held[0].obligations)
+
+
+def test_a_variable_that_all_layers_hold_is_refused(tmp_path: Path) -> None:
+    layers = "nnx.List([Block(4, self.scale, rngs=rngs) for _ in range(n)])"
+    block = BLOCKS["dense"].replace("self.norm =", "self.scale = scale\n        self.norm =")
+    text = model(block, layers=layers).replace("self, dim,", "self, dim, scale,")
+    path = tmp_path / "model.py"
+    path.write_text(text.replace("self.layers =", "self.scale = nnx.Param(jnp.ones(4))\n        self.layers ="))
+    (loop,) = rewrite_sources(Project.load([path]), target="nnx").refused
+    assert loop.rule == "SCN204"
 
 
 UNLISTED = {

@@ -84,7 +84,7 @@ class NnxObjects(Base):
         first = args[0] if args and isinstance(args[0], Array) else Array()
         cast = _cast(given.get("dtype", Nothing()), first.cast)
         kept = Array(first.shape, cast)
-        if name in nnx.KEEPING_SHAPE and "out_features" not in given:
+        if name in nnx.KEEPING_SHAPE and not given.keys() & {"out_features", 3}:
             return kept
         plain = name == "Linear" or (name == "Conv" and given.keys() <= _PLAIN_CONV)
         return weakened(kept) if plain else Array(None, cast)
@@ -157,6 +157,9 @@ class NnxObjects(Base):
                 return self.classes.is_nnx(cls)
             case Function(bound=bound):
                 return self._holds_variables(bound)
+            case Applied(function=function):
+                parts = (function, *value.arguments, *(each for _, each in value.keywords))
+                return any(map(self._holds_variables, parts))
             case Items():
                 return any(map(self._holds_variables, options(value.element)))
             case _:

@@ -122,8 +122,8 @@ class Calls(Base):
             return self.note(home.module, place, "it calls itself")
         self.walked += 1
         facts = about(node)
-        names = (facts.several, facts.rebound)
-        env = Env(module, {}, function.around, function.owner, "", function.bound, *names, depth=len(self.active) + 1)
+        env = Env(module, {}, function.around, function.owner, "", function.bound, facts.several, facts.rebound)
+        env = replace(env, depth=0 if self.muted else len(self.active) + 1)
         if not self._bind_arguments(env, function, args, keywords):
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "its arguments do not fit the parameters that are shown")

@@ -207,6 +207,8 @@ class Objects(Base):
         found = [self.in_class(env, node, value, cls, name) for cls in self.alternatives(value)]
         known = [each for each in found if each is not None]
         if known:
+            if not self.classes.is_nnx(value.cls):
+                self.note_beside(env, node, join(known), value.cls.name)
             return join(known)
         return self.note(env.module, node, f"`{value.cls.name}` has no `{name}` that is shown")
 
@@ -354,7 +356,9 @@ class Objects(Base):
             return self.decorated(Function(owner.module, function, None, bound, owner), Env(owner.module))
         constant = self.classes.constant(cls, name)
         if constant is not None:
-            return self._constant_of(constant, name)
+            value = self._constant_of(constant, name)
+            self.note_beside(env, node, value, cls.name)
+            return value
         if name in ("__name__", "__qualname__", "__doc__"):
             return Static()
         return self.note(env.module, node, f"`{cls.name}` has no `{name}` that is shown")
