@@ -88,7 +88,7 @@ class Binding(Base):
             self.bind(each.value if isinstance(each, ast.Starred) else each, part, env)
 
     def _store_item(self, target: ast.Subscript, value: Type, env: Env) -> None:
-        holder = self.evaluate(target.value, env)
+        holder = without_none(self.evaluate(target.value, env))  # to store into None raises in a scan, too
         index = self.evaluate(target.slice, env)
         if (isinstance(holder, Unknown) and holder.noted) or self.writes_variable(target, env):
             return
