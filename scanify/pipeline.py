@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from scanify.analysis.facts import Place
 from scanify.analysis.kept_lists import lists_kept, with_lists
+from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.plan import (
     BEYOND_THE_TARGET,
     Analysis,
@@ -363,7 +364,8 @@ def _expression(policy: str | None) -> str | None:
 
 def _held(plan: Plan) -> Plan:
     """A plan that is not applied, with the reason: one that is safe waits for another loop over its list."""
-    return plan if plan.obligations else replace(plan, obligations=("another loop over its list is held back",))
+    waits = Obligation(Kind.LAYERS, "another loop over its list is held back", plan.place)
+    return plan if plan.obligations else replace(plan, obligations=(waits,))
 
 
 def _together(plans: Sequence[Plan], all_of_them: Sequence[Plan], target: str) -> tuple[Plan, ...]:

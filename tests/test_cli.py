@@ -43,7 +43,7 @@ class TestCheck:
             ("a.py", LINE, "rewritable"),
             ("b/c.py", LINE, "refused"),
         ]
-        assert (document["version"], document["files"], document["skipped"]) == (1, 2, [])
+        assert (document["version"], document["files"], document["skipped"]) == (2, 2, [])
 
     def test_without_a_path_it_is_the_current_folder(self, tool: Tool) -> None:
         tool.write("sub/model.py")

@@ -116,4 +116,6 @@ def test_a_loop_that_is_held_back_keeps_its_list(tool: Tool) -> None:
     assert (len(both.applied), len(both.held)) == (2, 0)
     assert (len(one.applied), len(one.held)) == (0, 2)
     assert [bool(plan.obligations) for plan in one.held] == [True, True]
-    assert "unsafe: another loop over its list is held back" in tool("rewrite", "model.py", "--target", "lax").err
+    assert (
+        "unsafe (layers): another loop over its list is held back" in tool("rewrite", "model.py", "--target", "lax").err
+    )

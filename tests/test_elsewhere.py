@@ -16,6 +16,7 @@ from scanify.errors import Exit
 from scanify.pipeline import Project, rewrite_sources
 from scanify.pytest_plugin.comparison import Comparison, Nothing
 from scanify.verify.verdict import CaseResult, LoopRun, PolicyResult, Status, Verdict, Verification
+from tests.texts import texts
 
 MODEL = """\
 import equinox as eqx
@@ -255,8 +256,14 @@ def test_one_obligation_about_all_readers_of_a_list(
     for options in (["check", "."], ["rewrite", "."]):
         run([*options, "--stack", "init"])
         said = "".join(capsys.readouterr())
-        assert said.count("    unsafe: ") == 3 and said.count("train.py:6 reads the rank of each leaf (SCN310)") == 1
-        assert said.count("    unsafe: the code that model.py:24 names: that changes where layers are stacked") == 2
+        assert (
+            said.count("    unsafe (elsewhere): ") == 3
+            and said.count("train.py:6 reads the rank of each leaf (SCN310)") == 1
+        )
+        assert (
+            said.count("    unsafe (elsewhere): the code that model.py:24 names: that changes where layers are stacked")
+            == 2
+        )
 
 
 @pytest.mark.parametrize(
@@ -290,7 +297,7 @@ def test_what_else_is_open_stays_an_obligation_with_the_readers(tmp_path: Path) 
     written(tmp_path, model, MASK)
     outcome = rewrite_sources(Project.load([tmp_path]))
     (held,) = outcome.held
-    assert isinstance(held.stack, InitStack) and len(held.obligations) == 2 and len(held.elsewhere) == 1
+    assert isinstance(held.stack, InitStack) and len(texts(held.obligations)) == 2 and len(texts(held.elsewhere)) == 1
 
 
 SHARED = (
@@ -323,14 +330,16 @@ def test_all_loops_over_one_list_leave_it_alone_or_none_does(accepted: frozenset
 def test_a_loop_that_walks_the_list_by_another_name_has_the_obligations_of_the_others(tmp_path: Path) -> None:
     written(tmp_path, SHARED, "def first(model):\n    return vars(model)['layers'][0]\n")
     plans = [each for each in Project.load([tmp_path]).analyse().loops if isinstance(each, Plan)]
-    assert len(plans) == 3 and len({plan.elsewhere for plan in plans}) == 1 and not any(plan.safe for plan in plans)
+    assert (
+        len(plans) == 3 and len({texts(plan.elsewhere) for plan in plans}) == 1 and not any(plan.safe for plan in plans)
+    )
 
 
 def test_code_that_may_put_layers_into_the_list_is_other_code(tmp_path: Path) -> None:
     grown = "def grown(model, block):\n    model.layers.append(block)\n    return model\n"
     written(tmp_path, MODEL, grown)
     outcome = for_cases(tmp_path)
-    assert not outcome.applied and "may put other layers into `layers`" in outcome.beyond_cases[0].elsewhere[0]
+    assert not outcome.applied and "may put other layers into `layers`" in texts(outcome.beyond_cases[0].elsewhere)[0]
 
 
 def test_the_names_of_linen_modules_in_other_code(tmp_path: Path) -> None:
@@ -340,7 +349,7 @@ def test_the_names_of_linen_modules_in_other_code(tmp_path: Path) -> None:
     )
     written(tmp_path, model, "def first(params):\n    return params['layer_0']\n")
     outcome = for_cases(tmp_path, target="linen")
-    assert not outcome.applied and "layer_0" in outcome.beyond_cases[0].elsewhere[0]
+    assert not outcome.applied and "layer_0" in texts(outcome.beyond_cases[0].elsewhere)[0]
 
 
 def test_verify_compares_what_a_rewrite_would_write(
@@ -440,7 +449,7 @@ def test_caches_that_come_and_go_layer_by_layer_are_no_safe_fix_and_no_case_make
 ) -> None:
     written(tmp_path, DECODER, "")
     assert run(["check", "."]) == Exit.FINDINGS
-    assert f"unsafe: {COPIES}: " in capsys.readouterr().out
+    assert f"unsafe (cost): {COPIES}: " in capsys.readouterr().out
     assert run(["rewrite", ".", "--no-verify", "--exit-non-zero-on-change"]) == Exit.OK  # as a hook does
     assert run(["rewrite", ".", "--case", "cases.py:forward"]) == Exit.FINDINGS
     assert last_line(capsys) == f"Nothing to rewrite in 3 files; 1 loop held back ({COPIES}; see --accept)."

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from scanify.analysis.facts import Place, Span
+from scanify.analysis.obligation import Kind as Shows
+from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import (
     Analysis,
     Argument,
@@ -46,7 +48,13 @@ PLAN = Plan(
     broadcast=("mask",),
     call=LayerCall("__call__", "Block", (Argument("mask"),)),
 )
-UNSAFE = replace(PLAN, place=at(120), obligations=(f"the layers of {MODEL}:40 have one width",), carry=("x",), xs=())
+UNSAFE = replace(
+    PLAN,
+    place=at(120),
+    obligations=(Obligation(Shows.LAYERS, f"the layers of {MODEL}:40 have one width", at(40)),),
+    carry=("x",),
+    xs=(),
+)
 REFUSAL = Refusal(
     place=at(140, 143),
     rule="SCN205",
@@ -67,7 +75,7 @@ class TestCheckAsText:
             "model.py:88: SCN101 loop over self.layers can be a fold over stacked layers "
             "(carry x and state; per layer keys; shared mask)\n"
             "model.py:120: SCN101 loop over self.layers can be a fold over stacked layers (carry x; shared mask)\n"
-            "    unsafe: the layers of model.py:40 have one width\n"
+            "    unsafe (layers): the layers of model.py:40 have one width\n"
             "model.py:140: SCN205 loop over self.blocks is left as it is: `break` ends the loop early (line 142)\n"
             "    help: slice the list instead\n"
             "bad.py: skipped: line 3: expected an expression\n"
@@ -92,8 +100,8 @@ class TestCheckAsText:
 class TestCheckAsJson:
     def test_is_the_object_other_tools_rely_on(self) -> None:
         document = json.loads(check_json.render(findings(ANALYSIS, {}, HERE)))
-        assert list(document) == ["version", "files", "skipped", "loops", "readers", "comments", "remarks"]
-        assert (document["version"], document["files"]) == (1, 4)
+        assert list(document) == ["version", "files", "undecided", "skipped", "loops", "readers", "comments", "remarks"]
+        assert (document["version"], document["files"]) == (2, 4)
         assert document["skipped"] == [{"path": "bad.py", "reason": "line 3: expected an expression"}]
         assert document["loops"][0] == {
             "path": "model.py",
@@ -117,7 +125,18 @@ class TestCheckAsJson:
 
     def test_an_unsafe_fix_has_obligations_and_a_refusal_has_no_fix(self) -> None:
         _, unsafe, refused = json.loads(check_json.render(findings(ANALYSIS, {}, HERE)))["loops"]
-        assert (unsafe["fix"], unsafe["obligations"]) == ("unsafe", ["the layers of model.py:40 have one width"])
+        assert (unsafe["fix"], unsafe["obligations"]) == (
+            "unsafe",
+            [
+                {
+                    "kind": "layers",
+                    "text": "the layers of model.py:40 have one width",
+                    "path": "model.py",
+                    "cell": None,
+                    "line": 40,
+                }
+            ],
+        )
         assert (refused["status"], refused["fix"], refused["rule"]) == ("refused", None, "SCN205")
         assert (refused["reason"], refused["end_line"]) == ("`break` ends the loop early", 143)
 
@@ -134,7 +153,7 @@ class TestRewriteSummary:
         assert rewrite_text.render(self.OUTCOME, HERE, written=True) == (
             "model.py:88: SCN101 rewrote the loop over self.layers as a fold; the list is built stacked\n"
             "model.py:120: SCN101 the loop over self.layers can be rewritten, but the fix is unsafe\n"
-            "    unsafe: the layers of model.py:40 have one width\n"
+            "    unsafe (layers): the layers of model.py:40 have one width\n"
             "    help: verify it with --case FILE:FUNCTION, or take it unverified with --unsafe\n"
             "model.py:140: SCN205 loop over self.blocks is left as it is: `break` ends the loop early (line 142)\n"
             "    help: slice the list instead\n"
@@ -149,7 +168,7 @@ class TestRewriteSummary:
 
     def test_an_unsafe_fix_that_was_applied_says_what_is_still_open_unless_verified(self) -> None:
         outcome = Outcome(Analysis(1, (UNSAFE,)), applied=(UNSAFE,), changes={MODEL: (b"a", b"b")})
-        open_question = "    unsafe: the layers of model.py:40 have one width\n"
+        open_question = "    unsafe (layers): the layers of model.py:40 have one width\n"
         assert open_question in rewrite_text.render(outcome, HERE, written=True)
         assert open_question not in rewrite_text.render(outcome, HERE, written=True, verified=True)
 

@@ -20,6 +20,8 @@ from scanify.analysis.lower.ignores import is_silenced
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.lower.text import dotted
+from scanify.analysis.obligation import Kind as Shows
+from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import Annotation, Body, InitStack, Kind, Named, Plan, Refusal
 from scanify.analysis.values.classes import Classes, Field
 
@@ -171,11 +173,10 @@ def _decided(index: Index, site: _Site) -> Plan | Refusal:
             tuple(Annotation(site.module.place(node), site.module.code(node)) for node in named),
         ),
         obligations=(
-            _TREE.format(field=site.field),
-            _BUILT.format(cls=site.cls),
-            *([_SCANNED] if any(_uses(index, site.field, ("scan", "scan_via"))) else []),
+            Obligation(Shows.ELSEWHERE, _TREE.format(field=site.field), place),
+            Obligation(Shows.LAYERS, _BUILT.format(cls=site.cls), place),
+            *([Obligation(Shows.BODY, _SCANNED, place)] if any(_uses(index, site.field, ("scan", "scan_via"))) else []),
         ),
-        elsewhere=(_TREE.format(field=site.field),),
         rule=RULE,
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from scanify.analysis.decide.remedies import refused
 from scanify.analysis.facts import Cell, Place
 from scanify.analysis.index.parse import Problem, parse
+from scanify.analysis.obligation import Kind, Obligation, each_once
 from scanify.analysis.plan import InitStack, Plan, Refusal
 from scanify.source.notebook.magics import MARK, original, unclear
 from scanify.source.notebook.text import Cells, is_notebook
@@ -23,7 +24,7 @@ def _allowed(plan: Plan, known: dict[Path, "_Notebook"], text_of: Callable[[Path
     places = [plan.place]
     if isinstance(plan.stack, InitStack):
         places += [each.place for each in (*plan.stack.sites, *plan.stack.annotations)]
-    asked: tuple[str, ...] = ()
+    asked: tuple[Obligation, ...] = ()
     for place in places:
         if not is_notebook(place.path):
             continue
@@ -34,7 +35,7 @@ def _allowed(plan: Plan, known: dict[Path, "_Notebook"], text_of: Callable[[Path
         if reason is not None:
             return refused(plan, "SCN212", reason, "put it into a cell of its own, in plain Python")
         asked += notebook.unclear
-    return replace(plan, obligations=(*plan.obligations, *dict.fromkeys(asked))) if asked else plan
+    return replace(plan, obligations=each_once((*plan.obligations, *asked))) if asked else plan
 
 
 class _Notebook:
@@ -60,11 +61,12 @@ class _Notebook:
                 return f"`{magic}` stands in the same statement ({self._where(number)}), which only IPython reads"
         return None
 
-    def _asked(self, path: Path) -> Iterator[str]:
+    def _asked(self, path: Path) -> Iterator[Obligation]:
         for number, line in enumerate(self.lines, start=1):
             magic = unclear(line)
             if magic is not None:
-                yield f"`{magic}` ({path}:{self._where(number)}) changes nothing that the loop uses"
+                text = f"`{magic}` ({path}:{self._where(number)}) changes nothing that the loop uses"
+                yield Obligation(Kind.BODY, text)
 
     def _where(self, number: int) -> str:
         cell: Cell | None = self.cells.at(number, number)

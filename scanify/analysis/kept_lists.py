@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from scanify.analysis.obligations import readers_in_words
 from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from scanify.analysis.readers import readers_in_words
 
 _STAYS = "the list stays and is stacked in each call, which copies its parameters, as"
 _NEEDED = f"{_STAYS} other code may need it"
@@ -54,7 +54,7 @@ def _in_call(loop: Plan | Refusal, other: Plan | None, kept: Mapping[object, str
     if why == _NEEDED:
         places = readers_in_words(loop.readers)
         said = [places] if places else []
-        said += [each for each in loop.elsewhere if not places or not each.startswith(places)]
+        said += [each.text for each in loop.elsewhere if not places or not each.text.startswith(places)]
         why = f"{why}: {'; '.join(said)}; `--accept elsewhere` builds it stacked all the same"
     return replace(other, stack=CallStack(why), readers=loop.readers)
 

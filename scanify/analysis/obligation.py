@@ -1,5 +1,6 @@
 """What must hold for a rewrite to be right, if the source alone does not show it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,13 +13,23 @@ class Kind(Enum):
     BODY: what calling the layers does is not understood; a proof shows it for the configuration of its case.
     LAYERS: what the layers are is not shown; a case says what they are.
     ELSEWHERE: other code uses the list or the tree of parameters; no proof of the model shows it.
-    COST: a scan may be slower; no proof shows it.
+    COST: a scan may be slower, or a program may be said to be; no proof of equality shows it.
     """
 
     BODY = "body"
     LAYERS = "layers"
     ELSEWHERE = "elsewhere"
     COST = "cost"
+
+
+BEYOND_CASES = (Kind.ELSEWHERE, Kind.COST)
+"""The kinds that no case shows."""
+
+ELSEWHERE, COST = ACCEPTABLE = tuple(each.value for each in BEYOND_CASES)
+"""The names under which users accept these kinds (`--accept elsewhere`)."""
+
+UNSAFE = "unsafe"
+"""Every obligation, by the name of the option that accepts all (`--unsafe`)."""
 
 
 @dataclass(frozen=True)
@@ -30,4 +41,12 @@ class Obligation:
     place: Place | None = None
 
     def __str__(self) -> str:
-        return f"{self.text} ({self.place})" if self.place is not None else self.text
+        return self.text
+
+
+def each_once(obligations: Iterable[Obligation]) -> tuple[Obligation, ...]:
+    """Return the obligations in order, and of those with the same words the first."""
+    found: dict[str, Obligation] = {}
+    for each in obligations:
+        found.setdefault(each.text, each)
+    return tuple(found.values())

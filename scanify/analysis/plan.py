@@ -5,13 +5,15 @@ a shape. Emitters read plans; they do not look at the source again, except for t
 """
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
 from scanify.analysis.facts import Place, Replacement, Span
 from scanify.analysis.linen_layers import LinenLayers, RenamedLayers
-from scanify.analysis.obligations import COST, ELSEWHERE, UNSAFE, Reader
+from scanify.analysis.obligation import BEYOND_CASES, UNSAFE, Obligation
+from scanify.analysis.obligation import Kind as Shows
+from scanify.analysis.readers import Reader
 
 BEYOND_THE_TARGET = "SCN217"  # of a loop that a target cannot express, which is refused after the analysis
 
@@ -263,9 +265,8 @@ class Plan:
     `carry`, `xs`, `broadcast` and `ys` are names in the source; `collections` says how the ys are added up, each to one
     of those names. `taken` are the names that a new local name must not be (the function's and the module's).
     `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
-    that the user should know and that do not make the fix unsafe. `elsewhere` are the obligations about other code that
-    reads the tree of parameters or uses the list, and `cost` those about time: no case shows either. `readers` are the
-    places of that code, all of which one of the obligations is about; of a list that is kept for them, its reason.
+    that the user should know and that do not make the fix unsafe. `readers` are the places of code that reads the tree
+    of parameters, all of which one of the obligations is about; of a list that is kept for them, its reason.
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `linen` is what becomes of the layers where they are modules of Flax Linen.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
@@ -285,9 +286,7 @@ class Plan:
     ys: tuple[str, ...] = ()
     call: LayerCall | None = None
     taken: frozenset[str] = frozenset()
-    obligations: tuple[str, ...] = ()
-    elsewhere: tuple[str, ...] = ()
-    cost: tuple[str, ...] = ()
+    obligations: tuple[Obligation, ...] = ()
     readers: tuple[Reader, ...] = ()
     notes: tuple[str, ...] = ()
     rule: str = "SCN101"
@@ -327,15 +326,28 @@ class Plan:
         """Whether what could still go wrong would be a loud error at trace time."""
         return not self.obligations
 
-    def beyond_cases(self, accepted: Set[str] = frozenset()) -> tuple[str, ...]:
-        """The obligations that no case shows, without the kinds that the user accepts."""
-        elsewhere = () if ELSEWHERE in accepted else self.elsewhere
-        return elsewhere if COST in accepted else (*elsewhere, *self.cost)
+    @property
+    def elsewhere(self) -> tuple[Obligation, ...]:
+        """The obligations about other code that reads the tree of parameters or uses the list."""
+        return self._of(Shows.ELSEWHERE)
 
-    def left(self, accepted: Set[str]) -> tuple[str, ...]:
+    @property
+    def cost(self) -> tuple[Obligation, ...]:
+        """The obligations about time."""
+        return self._of(Shows.COST)
+
+    def beyond_cases(self, accepted: Set[str] = frozenset()) -> tuple[Obligation, ...]:
+        """The obligations that no case shows, without the kinds that the user accepts."""
+        return self._of(*(each for each in BEYOND_CASES if each.value not in accepted))
+
+    def left(self, accepted: Set[str]) -> tuple[Obligation, ...]:
         """The obligations without the kinds that the user accepts."""
-        taken = set(self.obligations if UNSAFE in accepted else self.beyond_cases()) - set(self.beyond_cases(accepted))
-        return tuple(each for each in self.obligations if each not in taken)
+        beyond = self.beyond_cases(accepted)
+        taken = self.obligations if UNSAFE in accepted else self.beyond_cases()
+        return tuple(each for each in self.obligations if each in beyond or each not in taken)
+
+    def _of(self, *kinds: Shows) -> tuple[Obligation, ...]:
+        return tuple(each for each in self.obligations if each.kind in kinds)
 
 
 @dataclass(frozen=True)
@@ -358,6 +370,11 @@ class Refusal:
     at: Place | None = None
     remedy: str = ""
     undecided: "Plan | None" = None
+
+    @property
+    def open(self) -> bool:
+        """Whether evidence may decide about the loop: no finding then, as nothing shows that it is worth a rewrite."""
+        return self.undecided is not None
 
 
 @dataclass(frozen=True)
@@ -386,13 +403,19 @@ class Skipped:
 class Analysis:
     """What analysing a set of files gives: one verdict a loop, in order of path and line; and remarks on stacks and
     scans that are there already, where they were asked for. `in_call` decides about the same loops if every list stays
-    and is stacked in the call."""
+    and is stacked in the call. `undecided` counts loops that are left out, as the source leaves their layers open."""
 
     files: int
     loops: tuple[Plan | Refusal, ...] = ()
     skipped: tuple[Skipped, ...] = field(default=())
     remarks: tuple[Remark, ...] = ()
     in_call: Callable[[], tuple[Plan | Refusal, ...]] | None = field(default=None, compare=False, repr=False)
+    undecided: int = 0
+
+    def without_undecided(self, but: Set[Place] = frozenset()) -> "Analysis":
+        """The same without the loops that the source leaves open, but those at some places."""
+        loops = tuple(each for each in self.loops if isinstance(each, Plan) or not each.open or each.place in but)
+        return replace(self, loops=loops, undecided=self.undecided + len(self.loops) - len(loops))
 
     @property
     def failed(self) -> bool:

@@ -48,6 +48,7 @@ class Asked:
     colour: bool = False
     target: str = "scanify"
     policy: str | None = None
+    undecided: bool = False
 
 
 _codes: dict[str, Any] = {"multiple": True, "metavar": "CODES"}
@@ -58,6 +59,7 @@ _options: tuple[Callable[..., Any], ...] = (
         "--select", **_codes, help="Only these rules, or all that begin so: SCN1,SCN205. In place of `select`."
     ),
     click.option("--ignore", **_codes, help="None of these rules. In place of `ignore` of the configuration."),
+    click.option("--undecided", is_flag=True, help="Loops whose layers the source leaves open, too."),
     click.option("--statistics", is_flag=True, help="How often each rule was found, in place of the findings."),
     click.option("-q", "--quiet", is_flag=True, help="The findings, and nothing where there are none."),
     click.option(
@@ -87,6 +89,7 @@ def command(
     form: str,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    undecided: bool,
     statistics: bool,
     quiet: bool,
     output: str | None,
@@ -104,7 +107,8 @@ def command(
     and code that does with stacks and scans of layers what it hardly means.
 
     PATHS are files and folders, without any the current folder; `-` reads standard input. Exits with 1 if a loop can be
-    rewritten, a stack is misused or a file could not be read, else with 0: a loop that is refused fails nothing.
+    rewritten, a stack is misused or a file could not be read, else with 0: a loop that is refused fails nothing. Loops
+    whose layers the source leaves open are counted, as a case or a run decides about them; --undecided shows them.
 
     With --run it also says which of these loops a program of yours runs, so that a rewrite could be proved on it.
     """
@@ -120,7 +124,7 @@ def command(
     )
     wanted = chosen(given.config, select, ignore)
     colour = form in COLOURED and output is None and in_colour()
-    asked = Asked(form, wanted, statistics, quiet, colour, given.target, given.config.remat)
+    asked = Asked(form, wanted, statistics, quiet, colour, given.target, given.config.remat, undecided)
     if show_files:
         click.echo(_files(given), nl=False)
         return Exit.OK
@@ -202,6 +206,8 @@ def _report(given: Given, asked: Asked, running: Running) -> Report:
     idle = [each for each in said if config.chosen.takes(each.rule, each.place.path, config.root)]
     texts = given.project.texts()
     reached = reached_by(running, given.project, loops) if running.commands else None
+    if not asked.undecided:
+        analysis = analysis.without_undecided(reached.shown if reached is not None else frozenset())
     found = findings(
         analysis, texts, Path.cwd(), comments=idle, reached=reached, colour=asked.colour, summary=not asked.quiet
     )

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from scanify.analysis.obligations import ACCEPTABLE, UNSAFE
+from scanify.analysis.obligation import ACCEPTABLE, UNSAFE
 from scanify.configuration.config import AUTO, REMATS, STACKS, SYNONYMS, TARGETS, Config, load_config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, Stack, form_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.index.parse import Problem, parse
-from scanify.analysis.obligations import ELSEWHERE, UNSAFE
+from scanify.analysis.obligation import ELSEWHERE, UNSAFE
 from scanify.analysis.plan import Analysis, Skipped
 from scanify.analysis.unparsed import unparsed
 from scanify.commands.common import Given, load_project, paths_argument, selection_options, stdin_option, unsafe_options

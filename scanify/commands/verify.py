@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scanify.analysis.facts import Place
-from scanify.analysis.obligations import COST
+from scanify.analysis.obligation import COST
 from scanify.commands.common import (
     REMAT_CHOICE,
     STDIN,

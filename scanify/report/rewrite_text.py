@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
 from scanify.analysis.linen_layers import RenamedLayers
-from scanify.analysis.obligations import ACCEPTABLE
+from scanify.analysis.obligation import ACCEPTABLE
 from scanify.analysis.plan import CallStack, Named, Plan
 from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import (
@@ -61,7 +61,7 @@ def render(
         others = listed(shown(path, folder) for path in files)
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten together with {others}")
         lines.append(f"    help: name {others} too, or leave the list as it is with --stack call")
-    for refusal in outcome.refused:
+    for refusal in (each for each in outcome.refused if not each.open):
         lines.append(f"{where(refusal.place, folder)}: {refusal.rule} {refused(refusal, folder)}")
         lines += [f"    help: {shorten(refusal.remedy, folder)}"] if refusal.remedy else []
     for skipped in outcome.analysis.skipped:
@@ -101,7 +101,8 @@ def _applied(plan: Plan, once: Once, verb: str, *, verified: bool) -> list[str]:
     verified = verified and not any(map(is_notebook, files_of(plan)))  # no case imports a notebook
     obligations, notes = once.of(replace(plan, obligations=plan.beyond_cases()) if verified else plan)
     notes += [_renamed(plan.linen.renamed)] if plan.linen is not None else []
-    lines = [f"    {'not shown by a case' if verified else 'unsafe'}: {each}" for each in obligations]
+    says = "not shown by a case" if verified else "unsafe"
+    lines = [f"    {says} ({each.kind.value}): {each}" for each in obligations]
     return [f"{_where(plan, folder)} {what}", *lines, *(f"    note: {each}" for each in notes)]
 
 
@@ -132,6 +133,9 @@ def _counts(outcome: Outcome, folder: Path, *, written: bool) -> str:
     text += f"; {plural(len(outcome.held), 'loop')} held back" if outcome.held else ""
     text += f" ({unshown(outcome.beyond_cases, folder)}; see --accept)" if outcome.beyond_cases else ""
     text += f"; {plural(len(outcome.beyond), 'loop')} waiting for other files" if outcome.beyond else ""
-    text += f"; {plural(len(outcome.refused), 'loop')} left alone" if outcome.refused else ""
+    open_ = sum(each.open for each in outcome.refused)
+    alone = len(outcome.refused) - open_
+    text += f"; {plural(alone, 'loop')} left alone" if alone else ""
+    text += f"; {open_} undecided (`scanify check --undecided` shows them)" if open_ else ""
     text += f"; {plural(len(outcome.analysis.skipped), 'file')} skipped" if outcome.analysis.skipped else ""
     return f"{text}."

@@ -3,11 +3,13 @@
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from scanify.analysis.facts import Place
-from scanify.analysis.obligations import Reader, readers_in_words
+from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import CallStack, Kind, Plan, Refusal
+from scanify.analysis.readers import Reader, readers_in_words
 
 _FORMS = {
     Kind.FOLD: "can be a fold over stacked layers",
@@ -39,7 +41,7 @@ def shorten(text: str, folder: Path) -> str:
 
 def unshown(plans: Iterable[Plan], folder: Path) -> str:
     """The first obligation of some plans that no case shows, in brief, and the number of the others; "" without any."""
-    said = list(dict.fromkeys(text for plan in plans for text in plan.beyond_cases()))
+    said = list(dict.fromkeys(each.text for plan in plans for each in plan.beyond_cases()))
     more = f" and {len(said) - 1} more" if len(said) > 1 else ""
     return f"{shorten(said[0], folder).partition(': ')[0]}{more}" if said else ""
 
@@ -51,17 +53,20 @@ class Once:
         self.folder = folder
         self.said: dict[tuple[Reader, ...], list[Place]] = {}
 
-    def of(self, plan: Plan) -> tuple[list[str], list[str]]:
+    def of(self, plan: Plan) -> tuple[list[Obligation], list[str]]:
         """The obligations and the notes of a plan, the reason why its list stays among them."""
         reason = plan.stack.reason if isinstance(plan.stack, CallStack) and plan.stack.at is None else ""
-        obligations, notes = list(plan.obligations), [*([reason] if reason else []), *plan.notes]
+        notes, places, short = [*([reason] if reason else []), *plan.notes], "", ""
         if plan.readers:
             loops = self.said.setdefault(plan.readers, [])
             loops.append(plan.place)
             places = readers_in_words(plan.readers)
             short = places if len(loops) == 1 else f"the code that {where(loops[0], self.folder)} names"
-            obligations, notes = ([each.replace(places, short) for each in some] for some in (obligations, notes))
-        return [shorten(each, self.folder) for each in obligations], [shorten(each, self.folder) for each in notes]
+
+        def said(text: str) -> str:
+            return shorten(text.replace(places, short) if places else text, self.folder)
+
+        return [replace(each, text=said(each.text)) for each in plan.obligations], list(map(said, notes))
 
 
 def accept(kinds: Iterable[str]) -> str:
@@ -97,7 +102,7 @@ def found(plan: Plan) -> str:
 
 
 def refused(refusal: Refusal, folder: Path) -> str:
-    """One sentence on a loop that is left as it is: why, and where the reason lies if not at the loop."""
+    """One sentence on a loop that is left as it is, or open: why, and where the reason lies if not at the loop."""
     reason = shorten(refusal.reason, folder)
     at = refusal.at
     if at is not None:
@@ -105,4 +110,4 @@ def refused(refusal: Refusal, folder: Path) -> str:
         said = place in reason or (at.path == refusal.place.path and line in reason)
         if not said:
             reason += f" ({line if at.path == refusal.place.path else place})"
-    return f"loop over {refusal.container} is left as it is: {reason}"
+    return f"loop over {refusal.container} is {'undecided' if refusal.open else 'left as it is'}: {reason}"

@@ -139,7 +139,7 @@ def _whole(job: Whole) -> Answer:
 def _by_file(analysis: Analysis, config: Config, texts: Mapping[Path, str]) -> dict[Path, tuple[Finding, ...]]:
     """The findings that the configuration wants. Of a file that cannot be parsed nothing is said: somebody types."""
     loops, remarks = tuple(filter(config.wants, analysis.loops)), tuple(filter(config.wants, analysis.remarks))
-    wanted = Analysis(analysis.files, loops, remarks=remarks)
+    wanted = Analysis(analysis.files, loops, remarks=remarks).without_undecided()
     found: dict[Path, tuple[Finding, ...]] = {}
     for each in findings(wanted, texts, config.root).items:
         if each.rule != SKIPPED:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from scanify.analysis.kept_lists import needs_list
-from scanify.analysis.obligations import COST
+from scanify.analysis.obligation import COST
 from scanify.analysis.plan import Plan
 from scanify.emit.apply import apply_edits
 from scanify.emit.edits import Edit
@@ -107,9 +107,9 @@ def _is_import(node: ast.stmt) -> bool:
 
 def obligations_of(plans: Sequence[Plan]) -> list[str]:
     """What the source does not show of the loops that were written."""
-    return list(dict.fromkeys(each for plan in plans for each in plan.left({COST})))
+    return list(dict.fromkeys(each.text for plan in plans for each in plan.left({COST})))
 
 
 def elsewhere_of(plans: Iterable[Plan]) -> tuple[str, ...]:
     """The obligations about other code that may need the stack, which becomes a list."""
-    return tuple(dict.fromkeys(each for plan in plans if needs_list(plan) for each in plan.elsewhere))
+    return tuple(dict.fromkeys(each.text for plan in plans if needs_list(plan) for each in plan.elsewhere))

@@ -4,6 +4,7 @@ import pytest
 
 from scanify.analysis.plan import Plan
 from tests.analysis.helpers import PRELUDE, only, refused
+from tests.texts import texts
 
 LAYER = """\
 class Layer(eqx.Module):
@@ -31,7 +32,7 @@ RULE = "def rule(size, batched, x):\n    return x, batched[0]\n"
 def obligations(centre: str) -> tuple[str, ...]:
     found = only(f"{HEAD}{centre}\n\n{LAYER}")
     assert isinstance(found, Plan), found
-    return found.obligations
+    return texts(found.obligations)
 
 
 @pytest.mark.parametrize(
@@ -134,4 +135,4 @@ class Net(eqx.Module):
 def test_an_argument_may_be_an_object_of_the_project(method: str, does: str) -> None:
     found = only(HEAD + PASSED.format(method=method, does=does))
     assert isinstance(found, Plan) and found.obligations
-    assert all(each.startswith(f"`rng.{method}()` is not understood: ") for each in found.obligations)
+    assert all(each.startswith(f"`rng.{method}()` is not understood: ") for each in texts(found.obligations))

@@ -4,6 +4,7 @@ import pytest
 from helpers import model, only
 
 from scanify.analysis.plan import Plan, Refusal
+from tests.texts import texts
 
 LOOP = (
     "for layer in self.layers:\n    state = (state * 48271 + 11) % 2147483647\n    x = layer(x) * (state / 2147483647)"
@@ -20,4 +21,4 @@ def carried(start: str, field: str = "seed: int = eqx.field(static=True)") -> Pl
 @pytest.mark.parametrize("start", ["self.seed", "42", "int(self.seed)", "len(self.layers)"])
 def test_a_whole_number_of_python_is_said_to_be_one(start: str) -> None:
     found = carried(start)
-    assert isinstance(found, Plan) and DTYPE in found.obligations
+    assert isinstance(found, Plan) and DTYPE in texts(found.obligations)

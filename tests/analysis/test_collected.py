@@ -3,7 +3,7 @@
 import pytest
 from helpers import decide, model, only
 
-from scanify.analysis.obligations import COST
+from scanify.analysis.obligation import COST
 from scanify.analysis.plan import Adds, Collection, Holds, Kind, Plan, Refusal
 
 LIST, TUPLE, ENTRIES, DICT = Adds.LIST, Adds.TUPLE, Adds.ENTRIES, Adds.DICT

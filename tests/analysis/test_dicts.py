@@ -4,6 +4,7 @@ import pytest
 from helpers import PRELUDE, decide, model, only
 
 from scanify.analysis.plan import CallStack, Holds, Kind, Plan, Refusal
+from tests.texts import texts
 
 COMPREHENSION = "self.blocks = {f'block{i}': Block(8, key=k) for i, k in enumerate(jr.split(key, depth))}"
 VALUES = "for layer in self.blocks.values():\n    x = layer(x)"
@@ -44,7 +45,7 @@ BUILT = {
 def test_a_dict_that_is_seen_being_built_is_walked_in_the_call(init):
     plan = planned(init=init)
     assert isinstance(plan.stack, CallStack)
-    assert (plan.container, plan.numbers, plan.xs, plan.obligations) == ("self.blocks.values()", None, (), ())
+    assert (plan.container, plan.numbers, plan.xs, texts(plan.obligations)) == ("self.blocks.values()", None, (), ())
     assert (plan.rule, plan.holds, plan.kind) == ("SCN102", Holds.BLOCK_SEQ, Kind.FOLD)
     assert plan.call is not None
     assert plan.call.owner == "Block"

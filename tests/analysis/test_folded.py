@@ -6,6 +6,7 @@ import pytest
 
 from scanify.analysis.plan import CallStack, Folded, Holds, InitStack, Kind, Plan, Refusal
 from tests.analysis.helpers import PRELUDE, decide, kept, model, only
+from tests.texts import texts
 
 REDUCE = "functools.reduce(lambda x, layer: layer(x), self.layers, x)"
 
@@ -240,7 +241,7 @@ def test_sums_are_maps_and_a_number_keeps_its_dtype() -> None:
     plan = only(returned("functools.reduce(lambda total, layer: total + layer(x), self.layers, 0.0)"))
     assert isinstance(plan, Plan)
     assert (plan.kind, plan.mapped, plan.holds) == (Kind.MAP, None, Holds.BLOCK_SEQ)
-    assert plan.obligations == ("`total` keeps its dtype, though it starts as a Python number",)
+    assert texts(plan.obligations) == ("`total` keeps its dtype, though it starts as a Python number",)
 
 
 @pytest.mark.parametrize("start", ["None", "(x, None)", "(x, 0)", "y", "0", "-0.5", "(mask, np.zeros(3))", "n"])

@@ -4,6 +4,7 @@ import pytest
 from helpers import PRELUDE, decide
 
 from scanify.analysis.plan import Plan
+from tests.texts import texts
 
 MODEL = (
     PRELUDE
@@ -38,7 +39,7 @@ def obliged(ops: str, body: str) -> bool:
     """Whether a plan says that the order of the keys may matter."""
     text = MODEL.replace("{ops}", ops).replace("{body}", "\n".join(f"        {line}" for line in body.split("\n")))
     found = next(each for each in decide(text) if isinstance(each, Plan) and each.container == "self.layers")
-    return any("with the keys sorted" in each for each in found.obligations)
+    return any("with the keys sorted" in each for each in texts(found.obligations))
 
 
 @pytest.mark.parametrize("ops", [UNSORTED, MADE])

@@ -4,6 +4,7 @@ import pytest
 from helpers import model, only, refused
 
 from scanify.analysis.plan import Plan
+from tests.texts import texts
 
 BODY = """\
 for i, layer in enumerate(self.layers):
@@ -60,4 +61,6 @@ def test_a_case_of_each_layer_or_of_the_carry_is_refused(subject: str, pattern: 
 def test_what_the_cases_do_is_looked_at() -> None:
     refused("SCN207", text_of("kind", "'post'").replace("x = layer(x)", "print(x)", 1))
     found = only(text_of("kind", "'post'").replace("x = layer(x)", "x = layer(x) * float(x.sum())", 1))
-    assert isinstance(found, Plan) and any("whose value a scan does not have" in each for each in found.obligations)
+    assert isinstance(found, Plan) and any(
+        "whose value a scan does not have" in each for each in texts(found.obligations)
+    )

@@ -14,6 +14,7 @@ from scanify.analysis.language.base import Base
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.plan import Plan
 from scanify.analysis.values import tables
+from tests.texts import texts
 
 FED = """\
 import ast, contextlib, cmath, functools, itertools, math, operator
@@ -209,7 +210,9 @@ def test_a_loop_in_a_function_applies_what_any_caller_passes() -> None:
         "\n\ndef run(layers: list[Block], x, act):\n    for layer in layers:\n        x = act(layer(x))\n    return x\n"
     )
     text = f"{model(loop='pass', after='')}        return run(self.layers, x, helper)\n{run}"
-    assert all("`act` has no annotation" in loop.obligations[0] for loop in decide(text) if isinstance(loop, Plan))
+    assert all(
+        "`act` has no annotation" in texts(loop.obligations)[0] for loop in decide(text) if isinstance(loop, Plan)
+    )
 
 
 PATCHES = {
@@ -411,13 +414,13 @@ def test_an_obligation_names_the_type_and_where_it_is_declared(lines: str) -> No
     feed = f"`feed` has type Any (line {at}); give a case, or annotate the field"
     said = SAID[lines].format(feed=feed).replace("line 45", f"line {at + 1}")
     deep = next(number for number, line in enumerate(text.split("\n"), start=1) if line == "    deep: object")
-    assert isinstance(loop, Plan) and said.replace("line 29", f"line {deep}") in loop.obligations
+    assert isinstance(loop, Plan) and said.replace("line 29", f"line {deep}") in texts(loop.obligations)
 
 
 def test_an_operand_without_an_annotation_is_named() -> None:
     (loop,) = decide(model("for layer in self.layers:\n    x = layer(x) + feed.get()", parameters="x, feed"))
     assert isinstance(loop, Plan)
-    (said,) = loop.obligations
+    (said,) = texts(loop.obligations)
     assert re.fullmatch(
         r"`feed.get\(\)` is not understood: `feed` has no annotation \(line \d+\); give a case, or .*", said
     )
@@ -428,7 +431,9 @@ def test_a_list_of_any_type_names_it() -> None:
     text = model("for layer in self.layers:\n    x = layer(x)", init=init).replace("list[Block]", "Any")
     (loop,) = decide(text)
     assert isinstance(loop, Plan)
-    assert re.search(r": `layers` has type Any \(line \d+\); give a case, or annotate the field$", loop.obligations[0])
+    assert re.search(
+        r": `layers` has type Any \(line \d+\); give a case, or annotate the field$", texts(loop.obligations)[0]
+    )
 
 
 def test_no_two_parts_of_the_walker_define_one_name() -> None:

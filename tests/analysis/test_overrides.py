@@ -4,6 +4,7 @@ import pytest
 from helpers import decide, model
 
 from scanify.analysis.plan import Plan, Refusal
+from tests.texts import texts
 
 APPLY = "for layer in self.layers:\n    x = self.apply(layer, x)"
 METHOD = "\n    def apply(self, layer, x):\n        return layer(x)\n"
@@ -56,7 +57,7 @@ def test_a_class_that_is_no_heir_may_do_as_it_likes():
 @pytest.mark.parametrize("which", ["layer is self.layers[0]", "self.layers[0] is not layer", "id(layer) == self.first"])
 def test_a_method_that_asks_which_layer_it_is_given(which):
     one = found(model(APPLY) + METHOD.replace("return layer(x)", f"return x if {which} else layer(x)"))
-    assert isinstance(one, Plan) and "makes other objects of the same values" in one.obligations[0]
+    assert isinstance(one, Plan) and "makes other objects of the same values" in texts(one.obligations)[0]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_a_method_that_asks_for_a_constant(which):
 
 def test_a_layer_that_changes_an_object_of_the_module():
     text = model().replace("class Block(", STATE, 1)
-    assert found(text).obligations == ()
+    assert texts(found(text).obligations) == ()
     one = found(text.replace("return x + self.linear(x)", "return x + self.linear(x) * STATE.up()"))
     assert isinstance(one, Refusal) and "`self.number` is changed" in one.reason
 
@@ -108,6 +109,6 @@ def test_a_layer_from_elsewhere_may_be_of_a_class_that_does_more():
     heir = (
         "\n\nSEEN = []\n\n\nclass Loud(Block):\n    def __call__(self, x):\n        SEEN.append(1)\n        return x\n"
     )
-    assert found(given).obligations == ()
+    assert texts(found(given).obligations) == ()
     one = found(given + heir)
     assert isinstance(one, Refusal) and "`SEEN` is changed" in one.reason

@@ -4,6 +4,7 @@ import pytest
 from helpers import decide, model, only
 
 from scanify.analysis.plan import After, Argument, CallStack, InitStack, Plan, Refusal, Wrap
+from tests.texts import texts
 
 
 def plan(*args, stack=None, **given) -> Plan:
@@ -141,7 +142,7 @@ def test_the_class_is_not_named_where_a_factory_may_give_a_subclass():
 def test_the_carry_is_what_a_turn_reads_before_it_binds_it(body, carry):
     text = body.replace("\n", "\n    ")
     found = plan(f"for layer in self.layers:\n    {text}")
-    assert (found.carry, found.obligations) == (carry, ())
+    assert (found.carry, texts(found.obligations)) == (carry, ())
 
 
 @pytest.mark.parametrize(("annotation", "safe"), [("", False), (": jax.Array", True), (": np.ndarray", None)])
@@ -260,7 +261,7 @@ def test_an_alias_of_the_list_is_followed():
 def test_a_carry_that_starts_as_a_number_is_an_obligation():
     found = plan("for layer in self.layers:\n    x = layer(x)\n    total = total + x.sum()", before="total = 0.0")
     assert found.carry == ("x", "total")
-    assert not found.safe and "Python number" in found.obligations[0]
+    assert not found.safe and "Python number" in texts(found.obligations)[0]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +270,7 @@ def test_a_carry_that_starts_as_a_number_is_an_obligation():
 )
 def test_calls_that_may_have_side_effects_are_obligations(body):
     found = plan(f"for layer in self.layers:\n    {body}", before="act = mask")
-    assert not found.safe and "is not understood: " in found.obligations[0]
+    assert not found.safe and "is not understood: " in texts(found.obligations)[0]
 
 
 def test_classes_are_followed_through_relative_imports_and_packages():
@@ -353,7 +354,7 @@ def test_a_function_that_adds_in_place_may_change_an_array_of_the_callers():
             "def helper(x):", "def check(x):\n    x += 1\n\n\ndef helper(x):"
         )
     )
-    assert isinstance(found, Plan) and "an array of numpy would be changed in place" in found.obligations[0]
+    assert isinstance(found, Plan) and "an array of numpy would be changed in place" in texts(found.obligations)[0]
 
 
 REMADE = """\
@@ -386,8 +387,8 @@ def test_calls_that_may_have_side_effects_say_why():
         "for layer in self.layers:\n    x = act(norm(layer(x)))\n    x = act(x) + self.extra(x)",
         before="act = mask\nnorm = keys",
     )
-    assert found.obligations[:2] == (
+    assert texts(found.obligations)[:2] == (
         "`norm()` is not understood: `keys` has no annotation (line 43); give a case, or annotate it",
         "`act()` is not understood: `mask` has no annotation (line 43); give a case, or annotate it",
     )
-    assert found.obligations[2].startswith("`self.extra()` is not understood: ")
+    assert texts(found.obligations)[2].startswith("`self.extra()` is not understood: ")

@@ -2,6 +2,7 @@
 
 from scanify.analysis.plan import Plan
 from tests.analysis.helpers import PRELUDE, decide
+from tests.texts import texts
 
 BASE = """\
 class Trunk(eqx.Module):
@@ -34,7 +35,7 @@ HEAD = PRELUDE.partition("class Model")[0]
 
 def test_one_name_in_two_classes_is_two_lists():
     for found in decide(HEAD + BASE.format(other="layers")):
-        assert isinstance(found, Plan) and "`__layers` is filled in several places" in found.obligations[0]
+        assert isinstance(found, Plan) and "`__layers` is filled in several places" in texts(found.obligations)[0]
 
 
 def test_other_names_are_one_list_each():

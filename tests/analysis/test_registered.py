@@ -4,6 +4,7 @@ import pytest
 
 from scanify.analysis.plan import Plan
 from tests.analysis.helpers import PRELUDE, only
+from tests.texts import texts
 
 HEAD = PRELUDE.partition("class Block")[0] + "from dataclasses import dataclass, fields\n\n"
 NET = """
@@ -39,7 +40,7 @@ BESIDE = f"class Kernel:\n{INIT}\njax.tree_util.register_pytree_node(Kernel, lam
 def said(kernel: str) -> tuple[str, ...]:
     found = only(HEAD + kernel + NET)
     assert isinstance(found, Plan), found
-    return found.obligations
+    return texts(found.obligations)
 
 
 @pytest.mark.parametrize(

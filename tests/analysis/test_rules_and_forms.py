@@ -6,6 +6,7 @@ import pytest
 
 from scanify.analysis.plan import InitStack, Kind, Plan, Refusal
 from tests.analysis.helpers import decide, model
+from tests.texts import texts
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def test_what_is_not_understood_of_the_body_is_said(fact: str, form: str) -> Non
     call, why = UNKNOWN[fact]
     found = only(text_of(form, call=call))
     assert isinstance(found, Plan), found
-    assert any(why in each for each in found.obligations), found.obligations
+    assert any(why in each for each in texts(found.obligations)), texts(found.obligations)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_what_is_not_understood_of_the_body_is_said(fact: str, form: str) -> Non
 def test_what_is_not_understood_of_the_layers_is_said(layers: str, why: str, form: str) -> None:
     found = only(text_of(form, layers))
     assert isinstance(found, Plan), found
-    assert any(why in each for each in found.obligations), found.obligations
+    assert any(why in each for each in texts(found.obligations)), texts(found.obligations)
 
 
 # Statements that only a statement can hold.

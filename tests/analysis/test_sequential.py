@@ -10,6 +10,7 @@ from scanify.analysis.index.project import Index
 from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.watchers import with_watchers
 from scanify.source.file import Source
+from tests.texts import texts
 
 COMPREHENSION = "eqx.nn.Sequential([Block(8, key=k) for k in jr.split(key, depth)])"
 CALL = "return self.seq(x)"
@@ -210,14 +211,14 @@ def test_a_search_for_layers_is_other_code():
     index = Index(Path(), [source], lambda path: None)
     (found,) = with_watchers(decide(source.text), index)
     assert isinstance(found, Plan) and not found.safe
-    assert any("each `Block` in a tree" in one for one in found.elsewhere)
+    assert any("each `Block` in a tree" in one for one in texts(found.elsewhere))
 
 
 def test_a_question_for_the_class_is_other_code():
     more = "def is_stack(part):\n    return isinstance(part, eqx.nn.Sequential)\n"
     found = plan(more=more)
-    assert len(found.elsewhere) == 1 and "is not asked of this one" in found.elsewhere[0]
-    assert found.obligations == found.elsewhere
+    assert len(texts(found.elsewhere)) == 1 and "is not asked of this one" in texts(found.elsewhere)[0]
+    assert texts(found.obligations) == texts(found.elsewhere)
 
 
 SERVED = {
@@ -238,7 +239,7 @@ def test_uses_that_a_stack_serves(call):
 
 def test_a_question_for_its_class_is_an_obligation():
     found = plan(more="def walk(part):\n    return isinstance(part, (list, nn.Sequential))\n")
-    assert ["isinstance" in one for one in found.obligations] == [True]
+    assert ["isinstance" in one for one in texts(found.obligations)] == [True]
 
 
 def test_a_layer_with_side_effects_is_refused():

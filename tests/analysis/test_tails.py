@@ -4,6 +4,7 @@ import pytest
 from helpers import model, only
 
 from scanify.analysis.plan import Adds, Collection, Holds, Plan, Refusal
+from tests.texts import texts
 
 LOOP = "for layer in self.layers:\n    y.append(layer(y[-1]))"
 
@@ -45,12 +46,14 @@ def test_a_name_that_is_taken_is_not_used():
 )
 def test_what_the_list_begins_with_is_looked_at(before, loop, obligation):
     plan = found(loop, before)
-    assert isinstance(plan, Plan) and obligation in plan.obligations
+    assert isinstance(plan, Plan) and obligation in texts(plan.obligations)
 
 
 def test_a_parameter_that_is_a_number_begins_it():
     plan = found(LOOP, parameters="x: float, mask")
-    assert isinstance(plan, Plan) and "`x` keeps its dtype, though it starts as a Python number" in plan.obligations
+    assert isinstance(plan, Plan) and "`x` keeps its dtype, though it starts as a Python number" in texts(
+        plan.obligations
+    )
 
 
 @pytest.mark.parametrize(("before", "parameters"), [("y = [None]", "x, mask"), ("y = [x]", "x=None, mask=None")])

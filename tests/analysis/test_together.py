@@ -7,7 +7,7 @@ import pytest
 from helpers import model, refused
 
 from scanify.analysis import analyse
-from scanify.analysis.obligations import COST
+from scanify.analysis.obligation import COST
 from scanify.analysis.plan import CallStack, Holds, InitStack, Plan, Refusal
 from scanify.source.file import Source
 

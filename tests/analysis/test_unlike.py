@@ -4,6 +4,7 @@ import pytest
 from helpers import decide, kept, model, only
 
 from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
+from tests.texts import texts
 
 LOOP = "for layer in self.layers:\n    x = layer(x)"
 
@@ -102,7 +103,7 @@ def test_numbers_of_numpy_are_arrays_of_the_layers():
 def test_of_layers_of_a_class_that_is_not_shown_only_a_run_can_tell():
     plan = sequence(model(init="self.layers = [make(k) for k in jr.split(key, depth)]"))
     assert plan.kind is Kind.FOLD
-    (text,) = plan.obligations
+    (text,) = texts(plan.obligations)
     assert text.startswith("the elements of `self.layers` are Equinox modules, and applying one has no side effects")
 
 

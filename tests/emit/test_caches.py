@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from scanify.analysis.obligations import COST
+from scanify.analysis.obligation import COST
 from scanify.analysis.plan import InitStack, Plan
 from scanify.pipeline import Project, rewrite_sources
+from tests.texts import texts
 
 MODEL = """\
 import equinox as eqx
@@ -110,7 +111,7 @@ def test_training_and_decoding_give_what_the_loops_gave(loop: str, tmp_path: Pat
     outcome = rewrite_sources(Project.load([tmp_path]), stack=None, remat=None, accept=lambda plan: True)
     plans = [each for each in outcome.analysis.loops if isinstance(each, Plan)]
     assert len(plans) == 2 and all(isinstance(plan.stack, InitStack) for plan in plans)
-    assert not any(plan.left({COST}) for plan in plans) and [bool(plan.cost) for plan in plans] == [False, True]
+    assert not any(plan.left({COST}) for plan in plans) and [bool(texts(plan.cost)) for plan in plans] == [False, True]
     new = outcome.texts[tmp_path / "model.py"]
     assert "for layer" not in new and "enumerate" not in new
     before, after = loaded(text)(jax.random.key(0)), loaded(new)(jax.random.key(0))

@@ -108,7 +108,7 @@ class TestInCommands:
     def test_one_that_may_define_anything_makes_the_fix_unsafe(self, tool: Tool) -> None:
         self.cells(tool, IMPORTS, BLOCK, MODEL, "x = 1\n%run other.py")
         result = tool("check", "m.ipynb")
-        assert "unsafe: `%run other.py` (m.ipynb:cell 4:2) changes nothing that the loop uses" in result.out
+        assert "unsafe (body): `%run other.py` (m.ipynb:cell 4:2) changes nothing that the loop uses" in result.out
         result = tool("rewrite", "m.ipynb")
         assert "no case can import a notebook; take it unverified with --unsafe" in result.err
         assert "fold" not in sources((tool.folder / "m.ipynb").read_bytes())[2]

@@ -11,6 +11,7 @@ from scanify.analysis.plan import Plan
 from scanify.pipeline import Project, rewrite_sources
 from tests.random_models.model import Model, random_model
 from tests.random_models.run import Run, run
+from tests.texts import texts
 
 PATH = Path("/nowhere/model.py")
 EAGER, JIT = 50, 200  # every so manyth model is also called without a trace, or compiled
@@ -58,7 +59,7 @@ def check(seed: int, target: str = "scanify") -> Checked:
     loops = outcome.analysis.loops
     held = tuple(plan.holds.value for plan in outcome.applied)
     refused = [(one.rule, one.reason) for one in outcome.refused]
-    refused += [("held back", plan.obligations[0]) for plan in outcome.held]
+    refused += [("held back", texts(plan.obligations)[0]) for plan in outcome.held]
     unseen = max(0, model.loops - len(loops))
     unsafe = any(not plan.safe for plan in loops if isinstance(plan, Plan))
     if not outcome.applied:

@@ -10,6 +10,7 @@ from scanify.analysis.plan import CallStack, Plan, Refusal
 from scanify.pipeline import Project as Sources
 from scanify.pipeline import rewrite_sources
 from tests.random_projects.project import Loop, Project
+from tests.texts import texts
 
 
 class Said(Enum):
@@ -60,5 +61,5 @@ def _said(loop: Loop, folder: Path, found: tuple[Plan | Refusal, ...], applied: 
     if isinstance(each, Refusal):
         return Said.REFUSED, f"{each.rule} {each.reason}"
     if each not in applied:
-        return Said.UNSAFE, each.obligations[0]
+        return Said.UNSAFE, texts(each.obligations)[0]
     return (Said.AT_CALL if isinstance(each.stack, CallStack) else Said.REWRITTEN), each.rule

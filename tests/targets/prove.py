@@ -48,7 +48,7 @@ def refused(each: Fixture, target: str, remat: str, folder: Path) -> Row | None:
     (loop,) = rewritten(each, target, remat, None, folder).analysis.loops
     if isinstance(loop, Refusal):
         return Row("", "refused", loop.reason)
-    return None if _accepted(loop) else Row("", "held back", loop.obligations[0])
+    return None if _accepted(loop) else Row("", "held back", loop.obligations[0].text)
 
 
 def prove(each: Fixture, case: str, target: str, remat: str, stack: Stack | None, folder: Path) -> Row:
@@ -58,7 +58,7 @@ def prove(each: Fixture, case: str, target: str, remat: str, stack: Stack | None
     if isinstance(loop, Refusal):
         return Row("", "refused", loop.reason)
     if not _accepted(loop):
-        return Row("", "held back", loop.obligations[0])
+        return Row("", "held back", loop.obligations[0].text)
     stacked = "call" if isinstance(loop.stack, CallStack) and loop.linen is None else "init"
     texts = {path.relative_to(folder / "original").as_posix(): text for path, text in outcome.texts.items()}
     return Row(stacked, *word(compared(each, case, remat, write(texts, folder / "rewritten"), folder / "original")))

@@ -13,6 +13,7 @@ from pathlib import Path
 from scanify.analysis.plan import CallStack, Plan
 from scanify.pipeline import Project
 from scanify.source.discover import Selection
+from tests.texts import texts
 
 _NAMED = re.compile(r"(?P<place>[^ ]+:\d+) reads (?P<reads>.*?) \((?P<rule>SCN\d+)\)")
 
@@ -22,7 +23,7 @@ def rows(root: Path) -> Iterator[tuple[str, str, str]]:
     found = Project.load([root], selection=Selection(root, gitignore=False)).analyse(remarks=True)
     for loop in found.loops:
         if isinstance(loop, Plan):
-            for match in (match for said in loop.elsewhere for match in _NAMED.finditer(said)):
+            for match in (match for said in texts(loop.elsewhere) for match in _NAMED.finditer(said)):
                 yield match["place"].removeprefix(f"{root}/"), match["rule"], match["reads"]
             if isinstance(loop.stack, CallStack) and loop.stack.at is not None:
                 yield str(loop.stack.at).removeprefix(f"{root}/"), loop.stack.rule or "call", loop.stack.reason

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from scanify.analysis.plan import CallStack
+from tests.texts import texts
 from tests.watchers.test_plans import plan
 
 WALK = """\
@@ -24,9 +25,9 @@ COST = "import jax\n\n\ndef flops(f, x):\n    return jax.jit(f).lower(x).compile
 @pytest.mark.parametrize(("text", "line", "reads"), [(WALK, 6, "the equations"), (COST, 5, "the cost")])
 def test_what_reads_programs_is_named(tmp_path: Path, text: str, line: int, reads: str, stack: str | None) -> None:
     found = plan(tmp_path, "flops.py", text, stack=stack)
-    (said,) = found.obligations
+    (said,) = texts(found.obligations)
     assert said.startswith(f"{tmp_path / 'flops.py'}:{line} reads {reads} of a program (SCN320)")
-    assert (found.elsewhere, found.cost) == ((), (said,)) and not found.safe
+    assert (texts(found.elsewhere), texts(found.cost)) == ((), (said,)) and not found.safe
     assert stack is None or isinstance(found.stack, CallStack)
 
 

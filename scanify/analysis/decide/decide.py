@@ -17,7 +17,8 @@ from scanify.analysis.lists.find import calls_element
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lower.body_place import body_place
 from scanify.analysis.lower.loop import Form, Loop, Order
-from scanify.analysis.obligation import Kind as ObligationKind
+from scanify.analysis.obligation import Kind as Shows
+from scanify.analysis.obligation import Obligation, each_once
 from scanify.analysis.plan import (
     CallStack,
     Folded,
@@ -76,7 +77,7 @@ def decide(
     if framework is not Framework.EQUINOX:
         return refused
     plan = _plan(project, fact, CallStack("the source does not show the layers"), framework)
-    return replace(refused, undecided=replace(plan, obligations=(undecided.text, *plan.obligations)))
+    return replace(refused, undecided=replace(plan, obligations=(undecided, *plan.obligations)))
 
 
 def constructs(loop: Loop) -> bool:
@@ -111,7 +112,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
     in_call = isinstance(stack, CallStack)
     equal_layers = _are_equal(fact, in_call)
     alike = fact.alike.holds is Holds.ARRAY_STACKED and fact.one_body and equal_layers
-    obligations = [*_of_list(project, fact, framework), *fact.obligations, *fact.cost]
+    obligations = [*_of_list(project, fact, framework), *fact.obligations, *_of_users(layers)]
     return Plan(
         place=loop.place,
         kind=fact.kind,
@@ -125,9 +126,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
         ys=(loop.appends_to,) if loop.appends_to else tuple(each.name for each in shape.collections),
         call=_with_owner(project, fact, in_call),
         taken=project.index.words(loop.module.path),
-        obligations=tuple(dict.fromkeys(obligations)),
-        elsewhere=tuple(each.text for each in layers.open if each.kind is ObligationKind.ELSEWHERE and layers.classes),
-        cost=fact.cost,
+        obligations=each_once(obligations),
         notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *_notes(stack)))),
         rule=_rule(fact, alike),
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
@@ -193,24 +192,30 @@ def _folded(loop: Loop) -> Folded | None:
     return Folded(loop.code(update.value), loop.module.code(loop.start))
 
 
-def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Iterator[str]:
+def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Iterator[Obligation]:
     """What must hold of layers that the source does not show."""
     layers = fact.layers
     name = fact.loop.code(layers.walk.base)
     if fact.trees:
         name = layers.walk.text if layers.walk.element is not None else name
-        yield f"the elements of `{name}` hold nothing but arrays, and differ in the values of these alone"
+        text = f"the elements of `{name}` hold nothing but arrays, and differ in the values of these alone"
+        yield Obligation(Shows.LAYERS, text, fact.loop.place)
         return
     if not layers.classes or fact.body.opaque:
         text = f"the elements of `{name}` are {framework.value} modules, and applying one has no side effects"
         element = fact.body.layers
         why = element.why if isinstance(element, Unknown) else layers.open[0].text if layers.open else ""
-        yield f"{text}: {why}" if why else text
-    elif any(each.kind in (ObligationKind.LAYERS, ObligationKind.ELSEWHERE) for each in layers.open) and layers.made:
-        yield from dict.fromkeys(each.text for each in layers.open)
-    yield from dict.fromkeys(each.text for each in fact.alike.obligations)
+        yield Obligation(Shows.LAYERS, f"{text}: {why}" if why else text, fact.loop.place)
+    elif layers.made:
+        yield from layers.open
+    yield from fact.alike.obligations
     if layers.may_be_empty:
-        yield f"there is at least one layer in `{name}`"
+        yield Obligation(Shows.LAYERS, f"there is at least one layer in `{name}`", fact.loop.place)
+
+
+def _of_users(layers: LayerList) -> Iterator[Obligation]:
+    """What must hold of other code that fills the list."""
+    yield from (each for each in layers.open if each.kind is Shows.ELSEWHERE and layers.classes)
 
 
 def _notes(stack: InitStack | CallStack) -> tuple[str, ...]:

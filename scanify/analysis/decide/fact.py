@@ -33,6 +33,8 @@ from scanify.analysis.lists.layer_list import LayerList, Reason, Varies
 from scanify.analysis.lower.loop import Loop, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called
+from scanify.analysis.obligation import Kind as Shows
+from scanify.analysis.obligation import Obligation, each_once
 from scanify.analysis.plan import Bodies, Kind
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.of_list import uses_of
@@ -61,8 +63,7 @@ class LoopFact:
     problems: tuple[Reason, ...]
     kind: Kind
     bodies: Bodies
-    obligations: tuple[str, ...]
-    cost: tuple[str, ...]
+    obligations: tuple[Obligation, ...]
     trees: bool = False
 
     @property
@@ -98,17 +99,15 @@ def fact_of(
         problems,
         _kind(loop, layers, shape, grouped, problems, gain),
         bodies_of(loop, layers, alike, shape, body),
-        tuple(
-            dict.fromkeys(
-                (
-                    *shape.obligations,
-                    *(each.text for each in body.obligations),
-                    *_collected_objects(project, body),
-                    *other_lengths(project, loop, layers, shape),
-                )
+        each_once(
+            (
+                *(Obligation(Shows.BODY, text, loop.place) for text in shape.obligations),
+                *body.obligations,
+                *(Obligation(Shows.BODY, text, loop.place) for text in _collected_objects(project, body)),
+                *(Obligation(Shows.LAYERS, text, loop.place) for text in other_lengths(project, loop, layers, shape)),
+                *(Obligation(Shows.COST, text, loop.place) for text in round_trips(shape)),
             )
         ),
-        tuple(round_trips(shape)),
         trees,
     )
 

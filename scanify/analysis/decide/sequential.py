@@ -12,6 +12,8 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.obligation import Kind as Shows
+from scanify.analysis.obligation import Obligation, each_once
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.context import Context
@@ -188,11 +190,8 @@ def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, 
     given = node.args[0] if node.args else node.keywords[0].value
     own = len(layers.classes) == 1 and isinstance(layers.classes[0], Definition)
     alike = own and fact.alike.holds is Holds.ARRAY_STACKED
-    elsewhere = tuple(
-        f"`isinstance(..., Sequential)` at {place} is not asked of this one, which becomes another class"
-        for place in dict.fromkeys(_asked_for(project))
-    )
-    obligations = (*elsewhere, *fact.obligations)
+    asked = "`isinstance(..., Sequential)` at {} is not asked of this one, which becomes another class"
+    elsewhere = [Obligation(Shows.ELSEWHERE, asked.format(each), each) for each in _asked_for(project)]
     return Plan(
         place=loop.place,
         kind=Kind.GROUP if fact.kind is Kind.GROUP else Kind.FOLD,
@@ -201,8 +200,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, 
         carry=(),
         body=Body(applied.span, "", "", inline=True),
         stack=InitStack((Called(module.place(node.func), module.place(given)),), annotations),
-        obligations=tuple(dict.fromkeys(obligations)),
-        elsewhere=elsewhere,
+        obligations=each_once((*elsewhere, *fact.obligations)),
         rule="SCN103",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
     )

@@ -18,6 +18,8 @@ from scanify.analysis.lower.body_place import body_place
 from scanify.analysis.lower.loop import Loop, Order
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import code
+from scanify.analysis.obligation import Kind as Shows
+from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Framework, Kind, Plan, Refusal
 
 _FEW = 3  # fewer layers than these gain nothing
@@ -128,7 +130,13 @@ def _plan(
 ) -> Plan:
     loop, module = seen.loop, seen.loop.module
     assert seen.layer is not None
-    elsewhere, cost = tuple(_watched(classes, layers, names)), tuple(round_trips(shape))
+    obligations = (
+        Obligation(Shows.BODY, _other_keys(names), loop.place),
+        Obligation(Shows.BODY, _pure(loop, layers), loop.place),
+        *(Obligation(Shows.BODY, text, loop.place) for text in shape.obligations),
+        *(Obligation(Shows.COST, text, loop.place) for text in round_trips(shape)),
+        *_watched(classes, layers, names),
+    )
     return Plan(
         place=loop.place,
         kind=_kind(shape),
@@ -142,9 +150,7 @@ def _plan(
         ys=tuple(each.name for each in shape.collections),
         call=shape.call,
         taken=classes.index.words(module.path),
-        obligations=(_other_keys(names), _pure(loop, layers), *shape.obligations, *cost, *elsewhere),
-        elsewhere=elsewhere,
-        cost=cost,
+        obligations=obligations,
         notes=shape.notes,
         rule="SCN105" if shape.collections else "SCN101",
         collections=shape.collections,
@@ -198,10 +204,11 @@ def _pure(loop: Loop, layers: BuiltLayers) -> str:
     return f"applying `{layers.built.name}` has no side effects but on its variables"
 
 
-def _watched(classes: LinenClasses, layers: BuiltLayers, names: RenamedLayers) -> Iterator[str]:
+def _watched(classes: LinenClasses, layers: BuiltLayers, names: RenamedLayers) -> Iterator[Obligation]:
     """Other code that has the names of the layers, which it may look for in the tree."""
     seen = set()
     for text, place in named_elsewhere(classes.index, names, layers):
         if place.path not in seen:
             seen.add(place.path)
-            yield f"{place}: `{text}` is no layer's name in a tree of variables, which `{names.scan}` then is"
+            said = f"{place}: `{text}` is no layer's name in a tree of variables, which `{names.scan}` then is"
+            yield Obligation(Shows.ELSEWHERE, said, place)

@@ -47,7 +47,7 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
 
     None if its elements are no modules, or if nothing is shown and the loop does not call an element.
     """
-    if walk.via in ("keys", "items") or (loop.form is not Form.SEQUENTIAL and not all(map(_has_name, walk.bases))):
+    if walk.via in ("keys", "items") or (loop.form is not Form.SEQUENTIAL and None in map(root, walk.bases)):
         return None
     parts = [_of_base(project, loop, walk, base) for base in walk.bases]
     if any(each is None for each in parts):
@@ -91,13 +91,12 @@ def calls_element(loop: Loop, walk: Walk) -> bool:
 
 
 def _carries_through(loop: Loop, walk: Walk) -> bool:
-    """True if the body gives an element itself the carry, and binds that: `x = layer(x)`."""
-    names = set(target_names(walk.target)) if walk.element is None else set()
+    """True if the body gives an element, or a method or a part of it, what it binds: `x = layer(x)`."""
+    names = target_names(walk.target)
     bound = {each.id for each in nodes_in(*loop.body) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     for call in _calls(loop):
-        own = isinstance(call.func, ast.Name) and call.func.id in names
-        taken = walk.element is not None and ast.unparse(call.func) == ast.unparse(walk.element)
-        if (own or taken) and any(isinstance(each, ast.Name) and each.id in bound for each in call.args):
+        given = any(isinstance(each, ast.Name) and each.id in bound for each in call.args)
+        if given and root(call.func) in names:
             return True
     return False
 
@@ -134,12 +133,6 @@ def _is_mixed(layers: LayerList) -> bool:
     classes = [identity(each.cls) for each in layers.made]
     one = len(classes) >= FEW and len(set(classes)) == 1
     return not one and not layers.parameter and not any(each.repeated for each in layers.made)
-
-
-def _has_name(base: ast.expr) -> bool:
-    while isinstance(base, ast.Attribute | ast.Subscript):
-        base = base.value
-    return isinstance(base, ast.Name)
 
 
 def _joined(loop: Loop, walk: Walk, parts: list[LayerList]) -> LayerList:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from scanify.analysis.index import Index
-from scanify.analysis.obligations import ALIKE, Reader, readers_in_words
+from scanify.analysis.obligation import Kind, Obligation, each_once
 from scanify.analysis.plan import Called, CallStack, Framework, Holds, InitStack, Named, Plan, Refusal
+from scanify.analysis.readers import ALIKE, Reader, readers_in_words
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.follow.calls import SHOWN
 from scanify.analysis.watchers.follow.find import given_models
@@ -43,7 +44,7 @@ def _may_be_watched(one: Plan | Refusal) -> bool:
     return kept or isinstance(one.stack, InitStack) or one.holds is Holds.ARRAY_STACKED
 
 
-def _of_shared_lists(loops: Sequence[Plan | Refusal], programs: tuple[str, ...]) -> tuple[Plan | Refusal, ...]:
+def _of_shared_lists(loops: Sequence[Plan | Refusal], programs: tuple[Obligation, ...]) -> tuple[Plan | Refusal, ...]:
     """The decisions, where all loops over one list have the obligations about other code that one of them has.
 
     One loop may walk the list under a name of its own, by which a reader of the field is not recognised.
@@ -61,18 +62,12 @@ def _sites(one: Plan) -> frozenset[object]:
     return frozenset(one.stack.sites) if isinstance(one.stack, InitStack) else frozenset()
 
 
-def _obliged(one: Plan, sharing: Iterable[Plan], programs: tuple[str, ...]) -> Plan:
+def _obliged(one: Plan, sharing: Iterable[Plan], programs: tuple[Obligation, ...]) -> Plan:
     """A plan with the readers and other obligations about other code of all plans that are `sharing` its list."""
     sharing = list(sharing)
     readers = tuple(dict.fromkeys(reader for each in sharing for reader in each.readers))
     said = [*(text for each in sharing for text in each.elsewhere), *_said(readers)]
-    return replace(
-        one,
-        readers=readers,
-        obligations=tuple(dict.fromkeys((*one.obligations, *programs, *said))),
-        elsewhere=tuple(dict.fromkeys((*one.elsewhere, *said))),
-        cost=(*one.cost, *programs),
-    )
+    return replace(one, readers=readers, obligations=each_once((*one.obligations, *programs, *said)))
 
 
 def _given(loops: Sequence[Plan | Refusal], index: Index, found: Sequence[Watcher]) -> list[Watcher]:
@@ -94,9 +89,10 @@ def _seen(one: Plan, found: Iterable[Watcher]) -> list[Watcher]:
     return [each for each in mine if each.element_of != name]
 
 
-def _of_programs(readers: Sequence[Watcher]) -> tuple[str, ...]:
+def _of_programs(readers: Sequence[Watcher]) -> tuple[Obligation, ...]:
     """The obligation about code that reads programs: a scan is another one, wherever its layers are stacked."""
-    return (f"{readers_in_words(list(map(_reader, readers)))}, in which a scan counts once",) if readers else ()
+    text = f"{readers_in_words(list(map(_reader, readers)))}, in which a scan counts once"
+    return (Obligation(Kind.COST, text, readers[0].place),) if readers else ()
 
 
 def _reader(watcher: Watcher) -> Reader:
@@ -157,11 +153,12 @@ def _of_unlike(one: Plan) -> Plan:
     return replace(one, holds=Holds.BLOCK_SEQ, equal_layers=False, rule=rule)
 
 
-def _said(readers: Sequence[Reader]) -> tuple[str, ...]:
+def _said(readers: Sequence[Reader]) -> tuple[Obligation, ...]:
     """The one obligation about all readers."""
     instead = "".join(dict.fromkeys(map(_instead, readers)))
     change = "that changes where layers are stacked when they are built; `--stack call` leaves the parameters"
-    return (f"{readers_in_words(readers)}: {change} as they are{instead}",) if readers else ()
+    text = f"{readers_in_words(readers)}: {change} as they are{instead}"
+    return (Obligation(Kind.ELSEWHERE, text, readers[0].place),) if readers else ()
 
 
 def _instead(reader: Reader) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
-from scanify.analysis.obligations import ELSEWHERE
+from scanify.analysis.obligation import ELSEWHERE
 from scanify.analysis.plan import Plan
 from scanify.commands.common import Given, analysing
 from scanify.commands.recorded.reached import runs_of

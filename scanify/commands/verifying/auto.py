@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scanify.analysis.obligations import ELSEWHERE
+from scanify.analysis.obligation import ELSEWHERE
 from scanify.commands.common import Given
 from scanify.commands.verifying.cases import verify_outcome
 from scanify.commands.verifying.options import CaseRun

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from scanify.analysis.facts import Place
-from scanify.analysis.obligations import ELSEWHERE
+from scanify.analysis.obligation import ELSEWHERE
 from scanify.analysis.plan import Plan, Refusal
 from scanify.commands.verifying.options import CaseRun
 from scanify.configuration.config import REMATS

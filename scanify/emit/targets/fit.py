@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scanify.analysis.decide.remedies import refused
 from scanify.analysis.facts import Place
+from scanify.analysis.obligation import Kind, Obligation, each_once
 from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Holds, InitStack, Plan, Refusal
 from scanify.emit.policy import policy_expression
 from scanify.emit.target import Target
@@ -127,4 +128,5 @@ def _said(loop: Plan | Refusal) -> Plan | Refusal:
     said += [
         f"no `if` asks `{number}`, the number of the layer, which is an array in a scan" for number in counted(loop)
     ]
-    return replace(loop, obligations=(*loop.obligations, *said))
+    more = [Obligation(Kind.LAYERS, text, loop.place) for text in said]
+    return replace(loop, obligations=each_once((*loop.obligations, *more)))

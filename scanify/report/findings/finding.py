@@ -128,15 +128,18 @@ class Findings:
     def sentence(self) -> str:
         """What all of it comes to."""
         plans = [loop for loop in self.analysis.loops if isinstance(loop, Plan)]
-        left = len(self.analysis.loops) - len(plans)
+        open_ = sum(isinstance(loop, Refusal) and loop.open for loop in self.analysis.loops)
+        count = len(self.analysis.loops) - open_
         unsafe = sum(not plan.safe for plan in plans)
         files = plural(self.analysis.files, "file")
-        if not self.analysis.loops:
+        if not count:
             text = f"No loop over layers in {files}"
         else:
-            text = f"{plural(len(self.analysis.loops), 'loop')} over layers in {files}: {len(plans)} can be rewritten"
+            text = f"{plural(count, 'loop')} over layers in {files}: {len(plans)} can be rewritten"
             text += f" ({unsafe} unsafe)" if unsafe else ""
-            text += f", {left} left alone" if left else ""
+            text += f", {count - len(plans)} left alone" if count > len(plans) else ""
+        hidden = self.analysis.undecided
+        text += f"; {open_ + hidden} undecided{' (see --undecided)' if hidden else ''}" if open_ + hidden else ""
         text += f"; {plural(len(self.analysis.skipped), 'file')} skipped" if self.analysis.skipped else ""
         remarks = plural(len(self.analysis.remarks), "remark")
         text += f"; {remarks} on stacks and scans" if self.analysis.remarks else ""
@@ -177,7 +180,10 @@ def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], once: Once, reached: 
     runs = tuple(("run", text) for text in (reached.said.get(loop.place, ()) if reached is not None else ()))
     if isinstance(loop, Plan):
         obligations, notes = once.of(loop)
-        hints = [*(("unsafe", each) for each in obligations), *(("note", each) for each in notes)]
+        hints = [
+            *((f"unsafe ({each.kind.value})", each.text) for each in obligations),
+            *(("note", each) for each in notes),
+        ]
         fix = "safe" if loop.safe else "unsafe"
         return Finding(
             loop.rule, Level.WARNING, found(loop), mark, (*hints, *runs), fix=fix, framework=loop.framework.value

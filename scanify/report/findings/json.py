@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from scanify.analysis.facts import Place
+from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import CallStack, Plan, Refusal, Remark
 from scanify.report.findings.finding import Findings
 from scanify.report.sentences import Once, found, shorten, shown
 
-VERSION = 1
+VERSION = 2
 
 
 def render(every: Findings) -> str:
@@ -19,6 +20,7 @@ def render(every: Findings) -> str:
     document = {
         "version": VERSION,
         "files": analysis.files,
+        "undecided": analysis.undecided + sum(isinstance(loop, Refusal) and loop.open for loop in analysis.loops),
         "skipped": [
             {"path": shown(each.path, folder), "reason": shorten(each.reason, folder)} for each in analysis.skipped
         ],
@@ -69,13 +71,17 @@ def _runs(loop: Plan | Refusal, every: Findings) -> dict[str, Any]:
     return {"shown": loop.place in reached.shown, "runs": list(reached.said.get(loop.place, ()))}
 
 
+def _obligation(each: Obligation, loop: Plan, folder: Path) -> dict[str, Any]:
+    return {"kind": each.kind.value, "text": each.text, **_at(each.place or loop.place, folder)}
+
+
 def _loop(loop: Plan | Refusal, once: Once) -> dict[str, Any]:
-    rewritable, folder = isinstance(loop, Plan), once.folder
+    folder = once.folder
     return {
         **_at(loop.place, folder),
         "end_line": (loop.place.cell or loop.place.span).end_line,
         "rule": loop.rule,
-        "status": "rewritable" if rewritable else "refused",
+        "status": "rewritable" if isinstance(loop, Plan) else "undecided" if loop.open else "refused",
         "kind": loop.kind.value,
         "fix": ("safe" if loop.safe else "unsafe") if isinstance(loop, Plan) else None,
         "reason": found(loop) if isinstance(loop, Plan) else shorten(loop.reason, folder),
@@ -85,5 +91,5 @@ def _loop(loop: Plan | Refusal, once: Once) -> dict[str, Any]:
         "broadcast": list(loop.broadcast),
         "ys": list(loop.ys),
         "stack": ("call" if isinstance(loop.stack, CallStack) else "init") if isinstance(loop, Plan) else None,
-        "obligations": once.of(loop)[0] if isinstance(loop, Plan) else [],
+        "obligations": [_obligation(each, loop, folder) for each in once.of(loop)[0]] if isinstance(loop, Plan) else [],
     }

@@ -9,6 +9,7 @@ from scanify.analysis.plan import Refusal
 from scanify.errors import Exit
 from scanify.pipeline import Outcome, Project, rewrite_sources
 from tests.command import Tool
+from tests.texts import texts
 
 MODEL = """\
 import equinox as eqx
@@ -76,8 +77,8 @@ def test_the_name_of_the_class_changes_and_nothing_else(tmp_path: Path) -> None:
     after, outcome = rewritten(MODEL, tmp_path)
     (plan,) = outcome.applied
     assert (plan.rule, plan.container) == ("SCN107", "self.blocks")
-    assert [each.split(" ")[0] for each in plan.obligations] == ["nothing", "`Block.init`", "what"]
-    assert plan.elsewhere == plan.obligations[:1]
+    assert [each.split(" ")[0] for each in texts(plan.obligations)] == ["nothing", "`Block.init`", "what"]
+    assert texts(plan.elsewhere) == texts(plan.obligations)[:1]
     assert after == MODEL.replace("BlockSeq", "Stacked")
     assert rewritten(after, tmp_path)[1].analysis.loops == ()
 

@@ -10,6 +10,7 @@ from scanify.configuration.config import TARGETS
 from scanify.emit.targets import TARGETS as TARGET_MODULES
 from tests.emit.targets.linen_models import APPLIED, body, compact, setup
 from tests.emit.targets.models import reason, rewritten
+from tests.texts import texts
 
 
 def plan_of(text: str, folder: Path) -> Plan:
@@ -227,13 +228,13 @@ def test_no_rewrite_is_safe(tmp_path: Path) -> None:
     for text in (setup(), compact()):
         plan = plan_of(text, tmp_path)
         assert not plan.safe
-        assert "initialises with other keys" in plan.obligations[0]
+        assert "initialises with other keys" in texts(plan.obligations)[0]
 
 
 def test_code_that_has_a_layers_name_is_told(tmp_path: Path) -> None:
     text = compact() + '\n\ndef first(params):\n    return params["layer_0"]["mix"]\n'
     plan = plan_of(text, tmp_path)
-    assert any('`"layer_0"`' in each for each in plan.elsewhere)
+    assert any('`"layer_0"`' in each for each in texts(plan.elsewhere))
     assert not plan_of(compact() + '\n\ndef first(params):\n    return params["embed_0"]\n', tmp_path).elsewhere
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from scanify.pipeline import Stack
 from tests.emit.targets.models import PLAIN, WRITTEN_OUT, loaded, model, rewritten
+from tests.texts import texts
 
 every_target = pytest.mark.parametrize("target", WRITTEN_OUT)
 
@@ -90,7 +91,8 @@ RATES = RATES.replace("class Block", "STEP = 0.1\n\n\nclass Block")
 def test_where_the_source_leaves_it_open_the_program_says_whether_one_body_fits(target: str, tmp_path: Path) -> None:
     after, outcome = rewritten(RATES, tmp_path, target)
     assert any(
-        "though layers 0 and 3 are built with different arguments" in each for each in outcome.applied[0].obligations
+        "though layers 0 and 3 are built with different arguments" in each
+        for each in texts(outcome.applied[0].obligations)
     )
     with loaded(after) as module:
         assert module.Model(3, 4, key=jax.random.key(0))(jnp.ones(3)).shape == (3,)

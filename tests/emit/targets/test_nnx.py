@@ -13,6 +13,7 @@ from scanify.errors import CheckFailed
 from scanify.pipeline import Project, rewrite_sources
 from tests.emit.targets.models import PLAIN, reason, rewritten
 from tests.emit.targets.nnx_models import BESIDE_LAYERS, BLOCKS, LOOP, model, with_norms
+from tests.texts import texts
 
 TEXT = model("dropout")
 
@@ -195,7 +196,7 @@ def test_what_is_read_of_an_object_beside_the_layers_makes_it_unsafe(body: str, 
         assert outcome.applied
     else:
         (plan,) = outcome.held
-        assert said in plan.obligations
+        assert said in texts(plan.obligations)
 
 
 STORED = {
@@ -247,7 +248,7 @@ def test_a_call_of_flax_that_is_not_listed_is_an_obligation(called: str, tmp_pat
     path = tmp_path / "model.py"
     path.write_text(model(f"{fields}{called}\n"))
     (plan,) = rewrite_sources(Project.load([path]), target="nnx").held
-    assert any(UNLISTED[called] in each for each in plan.obligations)
+    assert any(UNLISTED[called] in each for each in texts(plan.obligations))
 
 
 KEPT = {
@@ -297,7 +298,7 @@ def test_a_layer_may_write_to_its_own_variables(statement: str, tmp_path: Path) 
     said = WRITES[statement]
     if said is None:
         (plan,) = outcome.held
-        assert any("is a variable of a layer" in each for each in plan.obligations)
+        assert any("is a variable of a layer" in each for each in texts(plan.obligations))
     else:
         (loop,) = outcome.refused
         assert said in loop.reason
@@ -326,7 +327,7 @@ def test_whether_one_body_fits_is_an_obligation_where_the_source_leaves_it_open(
     outcome = rewrite_sources(Project.load([path]), target="nnx")
     assert not outcome.applied
     (plan,) = outcome.held
-    assert any(OPEN[layers] in each for each in plan.obligations)
+    assert any(OPEN[layers] in each for each in texts(plan.obligations))
 
 
 def test_the_number_of_a_layer_is_an_array_which_makes_it_unsafe(tmp_path: Path) -> None:
@@ -339,7 +340,7 @@ def test_the_number_of_a_layer_is_an_array_which_makes_it_unsafe(tmp_path: Path)
     )
     outcome = rewrite_sources(Project.load([path]), target="nnx", accept=lambda plan: True)
     (plan,) = outcome.applied
-    assert plan.obligations == ("no `if` asks `i`, the number of the layer, which is an array in a scan",)
+    assert texts(plan.obligations) == ("no `if` asks `i`, the number of the layer, which is an array in a scan",)
     assert "self.layers, jax.numpy.arange(len(self.layers)), remat=True" in " ".join(outcome.texts[path].split())
 
 
@@ -348,7 +349,7 @@ def test_layers_of_two_lists_are_walked_together(tmp_path: Path) -> None:
     path.write_text(with_norms(model("dense", BESIDE_LAYERS)))
     outcome = rewrite_sources(Project.load([path]), target="nnx", accept=lambda plan: True)
     (plan,) = outcome.applied
-    assert plan.obligations == ("one body fits all layers in `self.norms`, too",)
+    assert texts(plan.obligations) == ("one body fits all layers in `self.norms`, too",)
     after = " ".join(outcome.texts[path].split())
     assert re.search(r"def apply_layer\((\w+), x\): layer, norm = \1 x = norm\(layer\(x\)\) return x, None", after)
     assert "apply_layer, x, zip(self.layers, self.norms, strict=True), remat=True" in after

@@ -1,4 +1,4 @@
-"""The kinds of obligations that no case shows, by the names under which users accept them (`--accept elsewhere`)."""
+"""Code that reads the leaves of trees of parameters, and so depends on how layers are stored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,17 +19,6 @@ ALIKE = frozenset(
 their values, too."""
 
 _SHOWN = 3
-
-ELSEWHERE = "elsewhere"
-"""Obligations about code outside of the loop, of its layers and of what these call: no case runs that code."""
-
-COST = "cost"
-"""Obligations about the time that a scan takes, or that a program is said to take: no proof of equality shows it."""
-
-ACCEPTABLE = (ELSEWHERE, COST)
-
-UNSAFE = "unsafe"
-"""Every obligation, by the name of the option that accepts all (`--unsafe`)."""
 
 
 @dataclass(frozen=True)
