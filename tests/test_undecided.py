@@ -46,7 +46,10 @@ def test_they_are_counted_and_not_findings(opened: Tool) -> None:
 def test_on_demand_they_are_shown_with_what_is_open(opened: Tool) -> None:
     result = opened("check", ".", "--undecided", "--format", "concise")
     assert result.code == 0
-    assert "open.py:5: SCN215 loop over blocks is undecided: nothing shows that three layers share a body: the caller gives" in result.out
+    assert (
+        "open.py:5: SCN215 loop over blocks is undecided: nothing shows that three layers share a body: the caller gives"
+        in result.out
+    )
     assert result.out.endswith("No loop over layers in 1 file; 1 undecided.\n")
 
 

@@ -5,6 +5,7 @@ from helpers import decide, model, only
 
 from scanify.analysis.obligation import COST
 from scanify.analysis.plan import Adds, Collection, Holds, Kind, Plan, Refusal
+from tests.texts import texts
 
 LIST, TUPLE, ENTRIES, DICT = Adds.LIST, Adds.TUPLE, Adds.ENTRIES, Adds.DICT
 
@@ -297,7 +298,7 @@ def test_what_a_layer_reads_at_its_own_place_of_a_list_is_walked_beside_it(text,
 def test_a_list_of_the_callers_that_only_gets_entries():
     found = plan(OWN_PLACE[0], "pass", "for i, layer in enumerate(self.layers):", parameters="x, mask, caches")
     assert found.collections == (Collection("caches", ENTRIES, surely=False),)
-    assert found.left({COST}) == ("nothing else reads `caches`, which is the caller's, while the loop runs",)
+    assert texts(found.left({COST})) == ("nothing else reads `caches`, which is the caller's, while the loop runs",)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,12 @@ def test_a_carry_that_grows_or_shrinks_is_refused(update: str) -> None:
 
 @pytest.mark.parametrize(
     "update",
-    ["jnp.concatenate([x, layer(x)]).reshape(2, -1).sum(0)", "layer(x)[None][0]", "layer(jnp.pad(x, 1)[1:-1])", "layer.linear(x)[1:]"],
+    [
+        "jnp.concatenate([x, layer(x)]).reshape(2, -1).sum(0)",
+        "layer(x)[None][0]",
+        "layer(jnp.pad(x, 1)[1:-1])",
+        "layer.linear(x)[1:]",
+    ],
 )
 def test_one_that_may_have_its_size_again_is_for_a_run(update: str) -> None:
     found = only(model(f"for layer in self.layers:\n    x = {update}"))

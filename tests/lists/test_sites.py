@@ -85,7 +85,9 @@ def test_a_method_that_fills_the_field_later() -> None:
     text = f"{model('self.layers = []')}\n    def fill(self, n, key):\n        self.layers = {MANY}\n"
     (layers,) = project_of(text)[1]
     assert "`fill` fills it" in in_call(layers)
-    text = f"{model(f'self.layers = {MANY}')}\n    def grow(self, key):\n        self.layers.append(Block(8, key=key))\n"
+    text = (
+        f"{model(f'self.layers = {MANY}')}\n    def grow(self, key):\n        self.layers.append(Block(8, key=key))\n"
+    )
     (layers,) = project_of(text)[1]
     assert layers.in_call.rule == "SCN214" and "the list grows" in in_call(layers)
 

@@ -164,15 +164,17 @@ def _of_base(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> L
         base, nested = source, nested + 1  # `for blocks in self.stages`, with the loop in it
     if isinstance(base, ast.Attribute):
         return _of_field(project, loop, walk, base, nested)
-    if isinstance(base, ast.Name) and (base.id == loop.scope.self_name or _is_defined(project, loop, base)):
+    named = base.func if isinstance(base, ast.Call) else base
+    kinds = (ast.ClassDef,) if isinstance(base, ast.Call) else (ast.ClassDef, ast.FunctionDef)
+    if isinstance(named, ast.Name) and (named.id == loop.scope.self_name or _is_defined(project, loop, named, kinds)):
         return None
     return _of_local(project, loop, walk, base, nested)
 
 
-def _is_defined(project: ProjectFacts, loop: Loop, base: ast.Name) -> bool:
-    """True if a name means an import, a function or a class."""
+def _is_defined(project: ProjectFacts, loop: Loop, base: ast.Name, kinds: tuple[type, ...]) -> bool:
+    """True if a name means an import, or a definition of one of some kinds."""
     meaning = home_of(project, loop.module, base).meaning(base)
-    return isinstance(meaning, External) or isinstance(getattr(meaning, "node", None), ast.ClassDef | ast.FunctionDef)
+    return isinstance(meaning, External) or isinstance(getattr(meaning, "node", None), kinds)
 
 
 def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute, nested: int) -> LayerList | None:

@@ -30,7 +30,8 @@ def class_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int =
     match node:
         case ast.Name(id=name):
             scope = scope_of(module, node)
-            if scope.self_name == name and scope.owner is not None:
+            bound = home_of(project, module, node).values_of(name)
+            if scope.self_name == name and scope.owner is not None and not bound:
                 return Definition(module, scope.owner.name, scope.owner)
             return _of_name(project, module, node, depth)
         case ast.Attribute(value=value, attr=attr):

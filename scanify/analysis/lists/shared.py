@@ -119,6 +119,8 @@ class _Held:
                 return self._first(self.before, lists, seen)
             case ast.UnaryOp() | ast.Compare():
                 return None
+            case ast.Subscript(value=ast.Call() as made_here) | ast.Attribute(value=ast.Call() as made_here):
+                return self.before(made_here, seen)
             case ast.Name() if self.home.is_local(node) and node.id not in seen:
                 return self._named(node, seen | {node.id})
             case _:
