@@ -55,7 +55,7 @@ def render(
         short = outcome.short.get(plan.place)
         why = "the fix is unsafe" if short is None else short.why
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but {why}")
-        lines += [f"    unsafe: {each}" for each in (() if short else once.of(plan)[0])]
+        lines += [f"    unsafe ({each.kind.value}): {each}" for each in (() if short else once.of(plan)[0])]
         lines.append(f"    help: {_advice(plan, outcome, proofs, verified=verified) if short is None else short.help}")
     for plan, files in outcome.beyond:
         others = listed(shown(path, folder) for path in files)
