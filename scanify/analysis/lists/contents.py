@@ -10,6 +10,7 @@ from scanify.analysis.lists.layer_list import Made
 from scanify.analysis.lists.statements import Put
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.obligation import Obligation
+from scanify.analysis.values.nnx import NNX_LIST
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,10 @@ class Contents:
 
 
 def is_empty(home: Home, node: ast.expr) -> bool:
-    """`[]`, `()`, `{}`, `list()`."""
+    """`[]`, `()`, `{}`, `list()`, `nnx.List([])`."""
     if isinstance(node, ast.Call):
-        return home.builtin(node) in ("list", "tuple", "dict") and not node.args and not node.keywords
+        makes_list = home.builtin(node) in ("list", "tuple", "dict") or home.library(node) == NNX_LIST
+        return makes_list and not node.keywords and all(is_empty(home, each) for each in node.args)
     if isinstance(node, ast.Dict):
         return not node.values
     return isinstance(node, ast.List | ast.Tuple) and not node.elts

@@ -27,11 +27,11 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.values.nnx import NNX_LIST
 
 _SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential", "flax.nnx.Sequential")
 _LISTS = ("list", "tuple")
 _DATA = ("range", "str", "int", "float", "len", "set", "frozenset", "bytes", "sum")
-_NNX_LISTS = ("flax.nnx.List",)
 
 
 class ContentsReader:
@@ -104,7 +104,7 @@ class ContentsReader:
     def _call(self, home: Home, node: ast.Call, how: How) -> None:
         name, library = home.builtin(node), home.library(node)
         given = [*node.args, *(each.value for each in node.keywords)]
-        if name in _LISTS or library in _NNX_LISTS or name == "dict":
+        if name in _LISTS or library == NNX_LIST or name == "dict":
             if len(given) == 1 and not isinstance(given[0], ast.Starred) and name != "dict":
                 self.value(home, given[0], how)
             elif not given:

@@ -17,7 +17,8 @@ FIELDS = {"mean": "BatchStat", "var": "BatchStat"} | dict.fromkeys(
 VARIABLES = frozenset(f"{PACKAGE}{name}" for name in ("BatchStat", "Cache", "Param", "Variable"))
 STREAMS = frozenset({f"{PACKAGE}Rngs", f"{PACKAGE}RngStream"})
 # Functions that wrap a value: `data` and `static` say whether jax sees it, `List` is a list that is a module.
-WRAPPERS = frozenset(f"{PACKAGE}{name}" for name in ("data", "static", "List"))
+NNX_LIST = f"{PACKAGE}List"
+WRAPPERS = frozenset({NNX_LIST, f"{PACKAGE}data", f"{PACKAGE}static"})
 
 
 def nnx_module(qualname: str) -> bool:

@@ -355,6 +355,15 @@ def test_layers_of_two_lists_are_walked_together(tmp_path: Path) -> None:
     assert "apply_layer, x, zip(self.layers, self.norms, strict=True), remat=True" in after
 
 
+@pytest.mark.parametrize("empty", ["nnx.List([])", "nnx.List()", "[]"])
+def test_a_list_may_be_begun_empty_and_grow(empty: str, tmp_path: Path) -> None:
+    layers = f"{empty}\n        for _ in range(n):\n            self.layers.append(Block(4, rngs=rngs))"
+    path = tmp_path / "model.py"
+    path.write_text(model("dense", layers=layers))
+    (plan,) = rewrite_sources(Project.load([path]), target="nnx").applied
+    assert plan.safe
+
+
 @pytest.mark.whole
 def test_an_expression_becomes_a_map(tmp_path: Path) -> None:
     after, outcome = rewritten(
