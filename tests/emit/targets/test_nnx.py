@@ -215,7 +215,7 @@ def test_a_stream_that_all_layers_may_hold_makes_it_unsafe(statement: str, tmp_p
     outcome = rewrite_sources(Project.load([path]), target="nnx")
     said = STORED[statement]
     assert bool(outcome.applied) == (said is None)
-    assert said is None or any(said in each for each in outcome.held[0].obligations)
+    assert said is None or any(said in each.text for each in outcome.held[0].obligations)
 
 
 def test_a_variable_that_all_layers_hold_is_refused(tmp_path: Path) -> None:
