@@ -281,7 +281,7 @@ class _LoopWalker(Walker):
                         inner.names[target.id] = Static()
                 found = self.evaluate(walk.element, inner)
                 found = join([self.element(env.module, walk.base, source)]) if isinstance(found, Unknown) else found
-            elif walk.order.value == "values" and isinstance(source, Items):
+            elif walk.via == "values" and isinstance(source, Items):
                 found = source.element or Unknown("nothing shows its elements")
             else:
                 found = self._elements(source, env, walk)

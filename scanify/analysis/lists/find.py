@@ -54,10 +54,10 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
         return None
     shown = [each for each in parts if each is not None]
     layers = shown[0] if len(shown) == 1 else _joined(loop, walk, shown)
-    by_key = walk.order is Order.VALUES or walk.element is not None
+    by_key = walk.via == "values" or walk.element is not None
     if layers.of_dict and not by_key:
         return None  # the names of a dict
-    if walk.order is Order.VALUES and not layers.of_dict:
+    if walk.via == "values" and not layers.of_dict:
         return None  # `values` may be a method of anything
     if loop.form is Form.SEQUENTIAL and layers.made and _is_mixed(layers):
         return None  # a `Sequential` that is written out

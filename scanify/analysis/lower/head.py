@@ -236,7 +236,7 @@ class HeadReader:
         """A walk of what a list is copied to, or of a list backwards: `list(layers[1:])`, `reversed(layers)`."""
         below = self.walk(_Pair(walk.target, inner, walk.cut))
         known = below.order is not Order.OTHER
-        via = below.via if name in _COPIES and known and below.via else name
+        via = below.via if known and (below.via == "values" or (name in _COPIES and below.via)) else name
         if name == "reversed":
             order = Order.REVERSED if known else Order.OTHER
             beside = f"list({walk.text})"
