@@ -12,17 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from scanify.analysis.facts import Place
 from scanify.analysis.kept_lists import lists_kept, with_lists
 from scanify.analysis.obligation import Kind, Obligation
-from scanify.analysis.plan import (
-    BEYOND_THE_TARGET,
-    Analysis,
-    Framework,
-    InitStack,
-    Plan,
-    Refusal,
-    Remark,
-    Skipped,
-)
+from scanify.analysis.plan import BEYOND_THE_TARGET, Analysis, Framework, Plan, Refusal, Remark, Skipped
 from scanify.analysis.remarks.words import may_have_remarks
+from scanify.analysis.stack import InitStack
 from scanify.analysis.undecided import with_undecided
 from scanify.configuration.config import OF_FRAMEWORKS
 from scanify.outcome import HeldBack as HeldBack

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import pytest
 
-from scanify.analysis.plan import CallStack, Holds, InitStack, Plan
+from scanify.analysis.plan import Holds, Plan
+from scanify.analysis.stack import CallStack, InitStack
 from scanify.cli import run
 from scanify.commands.verifying.cases import rewrite_for_cases
 from scanify.configuration.config import load_config

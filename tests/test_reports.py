@@ -7,20 +7,8 @@ from pathlib import Path
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation
-from scanify.analysis.plan import (
-    Analysis,
-    Argument,
-    Body,
-    CallStack,
-    InitStack,
-    Kind,
-    LayerCall,
-    PerLayer,
-    Plan,
-    Refusal,
-    Skipped,
-    Wrap,
-)
+from scanify.analysis.plan import Analysis, Argument, Body, Kind, LayerCall, PerLayer, Plan, Refusal, Skipped
+from scanify.analysis.stack import CallStack, InitStack, Wrap
 from scanify.pipeline import Outcome
 from scanify.report import diff, rewrite_text
 from scanify.report.findings import full

@@ -22,7 +22,8 @@ from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation
-from scanify.analysis.plan import Annotation, Body, InitStack, Kind, Named, Plan, Refusal
+from scanify.analysis.plan import Body, Kind, Plan, Refusal
+from scanify.analysis.stack import Annotation, InitStack, Named
 from scanify.analysis.values.classes import Classes, Field
 
 RULE = "SCN107"

@@ -9,7 +9,8 @@ from scanify.analysis.decide.remedies import refused
 from scanify.analysis.facts import Cell, Place
 from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.obligation import Kind, Obligation, each_once
-from scanify.analysis.plan import InitStack, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.stack import InitStack
 from scanify.source.notebook.magics import MARK, original, unclear
 from scanify.source.notebook.text import Cells, is_notebook
 

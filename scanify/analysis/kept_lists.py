@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
 from scanify.analysis.readers import readers_in_words
+from scanify.analysis.stack import CallStack, InitStack
 
 _STAYS = "the list stays and is stacked in each call, which copies its parameters, as"
 _NEEDED = f"{_STAYS} other code may need it"

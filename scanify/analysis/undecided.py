@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from scanify.analysis.facts import Place
-from scanify.analysis.plan import Analysis, Called, InitStack, Plan, Refusal
+from scanify.analysis.plan import Analysis, Plan, Refusal
+from scanify.analysis.stack import Called, InitStack
 
 
 def with_undecided(found: Analysis, wanted: Callable[[Place], bool]) -> Analysis:

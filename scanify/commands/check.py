@@ -130,8 +130,19 @@ def command(
         return Exit.OK
     if fix_ignores:
         given = _fixed(given)
+    report = _known_or_new(given, asked, running, keeps=not no_cache)
+    if output is not None:
+        write_output(output, report.text)
+        return Exit.OK if exit_zero else report.code
+    show = tell if form == FORMATS[0] else click.echo
+    show(report.text, nl=False, color=asked.colour)
+    return Exit.OK if exit_zero else report.code
+
+
+def _known_or_new(given: Given, asked: Asked, running: Running, *, keeps: bool) -> Report:
+    """The report: one on the same files that was kept, or a new one."""
     # To look a report up, the whole project is read: of files with nothing to say of there is nothing to save by that.
-    looks_up = not no_cache and not running.commands and given.project.may_hold_findings()
+    looks_up = keeps and not running.commands and given.project.may_hold_findings()
     kept = Kept.of(given, repr(asked)) if looks_up else None
     report = kept.lookup() if kept is not None else None
     if report is None:
@@ -140,12 +151,7 @@ def command(
             report = _report(given, asked, running)
         if kept is not None and time.process_time() - begun > WORTH_KEEPING:
             kept.keep(report)
-    if output is not None:
-        write_output(output, report.text)
-        return Exit.OK if exit_zero else report.code
-    show = tell if form == FORMATS[0] else click.echo
-    show(report.text, nl=False, color=asked.colour)
-    return Exit.OK if exit_zero else report.code
+    return report
 
 
 def chosen(config: Config, select: tuple[str, ...], ignore: tuple[str, ...]) -> Chosen:

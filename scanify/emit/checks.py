@@ -14,7 +14,8 @@ from pathlib import Path
 
 import libcst as cst
 
-from scanify.analysis.plan import After, Called, InitStack, Plan, Wrap
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import After, Called, InitStack, Wrap
 from scanify.emit.apply import new_stretches
 from scanify.emit.edits import Edit
 from scanify.emit.loops.annotations import beside

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from scanify.analysis.plan import InitStack, Plan
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import InitStack
 from scanify.emit.apply import apply_all, apply_edits, composed, in_order
 from scanify.emit.checks import (
     Change,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from scanify.analysis.facts import Place
 from scanify.analysis.linen_layers import RenamedLayers
 from scanify.analysis.obligation import ACCEPTABLE
-from scanify.analysis.plan import CallStack, Named, Plan
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import CallStack, Named
 from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import (
     DISCHARGE,

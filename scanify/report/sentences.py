@@ -8,8 +8,9 @@ from pathlib import Path
 
 from scanify.analysis.facts import Place
 from scanify.analysis.obligation import Obligation
-from scanify.analysis.plan import CallStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Kind, Plan, Refusal
 from scanify.analysis.readers import Reader, readers_in_words
+from scanify.analysis.stack import CallStack
 
 _FORMS = {
     Kind.FOLD: "can be a fold over stacked layers",

@@ -4,7 +4,8 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 from scanify.analysis import analyse
-from scanify.analysis.plan import InitStack, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.stack import InitStack
 from scanify.source.file import Source
 
 PRELUDE = """\

@@ -3,7 +3,8 @@
 import pytest
 from helpers import MANY, model, only, text_of
 
-from scanify.analysis.plan import After, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Holds, Kind, Plan, Refusal
+from scanify.analysis.stack import After, InitStack
 
 
 @pytest.mark.parametrize(

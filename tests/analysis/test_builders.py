@@ -5,7 +5,8 @@ from textwrap import indent
 import pytest
 from helpers import PRELUDE, decide, model, only
 
-from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Holds, Kind, Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 
 BUILDERS = {
     "a comprehension": "return [Block(8, key=k) for k in jr.split(key, depth)]",

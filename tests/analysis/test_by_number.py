@@ -3,7 +3,8 @@
 import pytest
 from helpers import decide, model, only
 
-from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Holds, Kind, Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 
 INIT = """\
 self.layers = [Block(8, key=k) for k in jr.split(key, depth)]

@@ -3,7 +3,8 @@
 import pytest
 from helpers import decide
 
-from scanify.analysis.plan import InitStack, Plan
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import InitStack
 
 CODE = """\
 import collections

@@ -3,7 +3,8 @@
 import pytest
 from helpers import PRELUDE, decide, model, only
 
-from scanify.analysis.plan import CallStack, Holds, Kind, Plan, Refusal
+from scanify.analysis.plan import Holds, Kind, Plan, Refusal
+from scanify.analysis.stack import CallStack
 from tests.texts import texts
 
 COMPREHENSION = "self.blocks = {f'block{i}': Block(8, key=k) for i, k in enumerate(jr.split(key, depth))}"

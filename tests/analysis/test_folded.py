@@ -4,7 +4,8 @@ from textwrap import indent
 
 import pytest
 
-from scanify.analysis.plan import CallStack, Folded, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Folded, Holds, Kind, Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 from tests.analysis.helpers import PRELUDE, decide, kept, model, only
 from tests.texts import texts
 

@@ -3,7 +3,8 @@
 import pytest
 from helpers import decide, model
 
-from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 
 LOOPS = {
     "none": "",

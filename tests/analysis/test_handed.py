@@ -5,7 +5,8 @@ from textwrap import dedent
 import pytest
 from helpers import PRELUDE, decide, only
 
-from scanify.analysis.plan import CallStack, Holds, Plan, Refusal
+from scanify.analysis.plan import Holds, Plan, Refusal
+from scanify.analysis.stack import CallStack
 
 HEAD = PRELUDE.partition("class Model")[0]
 CALL = """\

@@ -3,7 +3,8 @@
 import pytest
 from helpers import PRELUDE, decide
 
-from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 
 CLASS = """\
 def grow({default}depth, key):

@@ -3,7 +3,8 @@
 import pytest
 from helpers import MANY, decide, model, only, text_of
 
-from scanify.analysis.plan import After, CallStack, Holds, InitStack, Kind, Plan, Refusal, Wrap
+from scanify.analysis.plan import Holds, Kind, Plan, Refusal
+from scanify.analysis.stack import After, CallStack, InitStack, Wrap
 from tests.texts import texts
 
 

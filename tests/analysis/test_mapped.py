@@ -4,7 +4,8 @@ from textwrap import indent
 
 import pytest
 
-from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Holds, Kind, Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 from tests.analysis.helpers import INIT, PRELUDE, decide, kept, model, only
 
 

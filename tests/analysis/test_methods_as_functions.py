@@ -3,7 +3,8 @@
 import pytest
 from helpers import MANY, decide, kept, model
 
-from scanify.analysis.plan import InitStack, Plan
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import InitStack
 
 BUILDS = [
     ("rates = [0.1, 0.2, 0.3]\n{layers}", "rates.pop()", "list.pop(rates)"),

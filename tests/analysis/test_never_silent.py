@@ -7,7 +7,8 @@ import pytest
 from helpers import PRELUDE, decide, model, only
 
 from scanify.analysis import analyse
-from scanify.analysis.plan import CallStack, Holds, InitStack, Plan
+from scanify.analysis.plan import Holds, Plan
+from scanify.analysis.stack import CallStack, InitStack
 from scanify.source.file import Source
 
 ZIP = "for layer, k in zip(self.layers, keys):\n    x = layer(x, key=k)"

@@ -3,7 +3,8 @@
 import pytest
 from helpers import kept, model, only
 
-from scanify.analysis.plan import InitStack, OneTrace, Plan, Wrap
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import InitStack, OneTrace, Wrap
 
 BLOCK = "class Block(eqx.Module):\n    linear: eqx.nn.Linear\n"
 

@@ -3,7 +3,8 @@
 import pytest
 from helpers import decide, model, only
 
-from scanify.analysis.plan import After, Argument, CallStack, InitStack, Plan, Refusal, Wrap
+from scanify.analysis.plan import Argument, Plan, Refusal
+from scanify.analysis.stack import After, CallStack, InitStack, Wrap
 from tests.texts import texts
 
 

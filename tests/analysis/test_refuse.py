@@ -4,7 +4,8 @@ import pytest
 from helpers import MANY, PRELUDE, decide, model, only, refused
 
 from scanify.analysis.decide.remedies import REMEDIES
-from scanify.analysis.plan import CallStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Kind, Plan, Refusal
+from scanify.analysis.stack import CallStack
 from scanify.rules import RULES
 
 

@@ -3,7 +3,8 @@
 import pytest
 from helpers import decide, model
 
-from scanify.analysis.plan import InitStack, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.stack import InitStack
 
 BUILD = "layers = {start}\nfor k in jr.split(key, depth):\n    {grow}\nself.layers = layers"
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from scanify.analysis.plan import InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Kind, Plan, Refusal
+from scanify.analysis.stack import InitStack
 from tests.analysis.helpers import decide, model
 from tests.texts import texts
 

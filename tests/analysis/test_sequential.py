@@ -7,7 +7,8 @@ import pytest
 from helpers import PRELUDE, decide, kept, only
 
 from scanify.analysis.index.project import Index
-from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Holds, Kind, Plan, Refusal
+from scanify.analysis.stack import Called, CallStack, InitStack
 from scanify.analysis.watchers import with_watchers
 from scanify.source.file import Source
 from tests.texts import texts

@@ -8,7 +8,8 @@ from helpers import model, refused
 
 from scanify.analysis import analyse
 from scanify.analysis.obligation import COST
-from scanify.analysis.plan import CallStack, Holds, InitStack, Plan, Refusal
+from scanify.analysis.plan import Holds, Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 from scanify.source.file import Source
 
 DEBUG = "for layer in self.layers:\n    x = layer(x)\n    print(x)\nreturn x"

@@ -3,7 +3,8 @@
 import pytest
 from helpers import decide, kept, model, only
 
-from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Holds, Kind, Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 from tests.texts import texts
 
 LOOP = "for layer in self.layers:\n    x = layer(x)"

@@ -3,7 +3,8 @@
 import pytest
 from helpers import INIT, kept, model, only
 
-from scanify.analysis.plan import CallStack, Holds, InitStack, Plan
+from scanify.analysis.plan import Holds, Plan
+from scanify.analysis.stack import CallStack, InitStack
 
 PUT = """\
 def put(layer, w):

@@ -10,19 +10,8 @@ from typing import Any
 import pytest
 
 from scanify.analysis.facts import Place, Span
-from scanify.analysis.plan import (
-    After,
-    Annotation,
-    Argument,
-    Body,
-    CallStack,
-    InitStack,
-    Kind,
-    LayerCall,
-    PerLayer,
-    Plan,
-    Wrap,
-)
+from scanify.analysis.plan import Argument, Body, Kind, LayerCall, PerLayer, Plan
+from scanify.analysis.stack import After, Annotation, CallStack, InitStack, Wrap
 from scanify.emit import rewrite_texts
 
 MODEL = Path("model.py")

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from scanify.analysis.obligation import COST
-from scanify.analysis.plan import InitStack, Plan
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import InitStack
 from scanify.pipeline import Project, rewrite_sources
 from tests.texts import texts
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from scanify.analysis.facts import Place, Span
-from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan
+from scanify.analysis.plan import Body, Holds, Kind, Plan
+from scanify.analysis.stack import Annotation, Called, InitStack
 from scanify.emit import rewrite_texts
 from scanify.errors import CheckFailed
 

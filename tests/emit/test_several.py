@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 import pytest
 
-from scanify.analysis.plan import Holds, InitStack, Plan, Refusal
+from scanify.analysis.plan import Holds, Plan, Refusal
+from scanify.analysis.stack import InitStack
 from tests.against_loop import model, rewritten, same
 
 X = jnp.linspace(-0.5, 1.0, 4)

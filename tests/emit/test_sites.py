@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scanify.analysis.facts import Place, Span
-from scanify.analysis.plan import InitStack, Wrap
+from scanify.analysis.stack import InitStack, Wrap
 from scanify.emit import rewrite_texts
 from tests.emit.small_model import HEAD, body
 

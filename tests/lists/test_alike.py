@@ -10,8 +10,9 @@ from scanify.analysis.lists.alike import Alike, homogeneity
 from scanify.analysis.lists.gain import Gain, gain_of
 from scanify.analysis.lists.one_trace import with_one_trace
 from scanify.analysis.obligation import Kind, Obligation
-from scanify.analysis.plan import Holds, OneTrace, Wrap
+from scanify.analysis.plan import Holds
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.stack import OneTrace, Wrap
 
 CLASSES = """
 class Rated(eqx.Module):

@@ -4,7 +4,7 @@ import pytest
 from list_helpers import LOOP, MANY, PRELUDE, layers_in, model, project_of
 
 from scanify.analysis.lists.layer_list import LayerList
-from scanify.analysis.plan import After, Wrap
+from scanify.analysis.stack import After, Wrap
 
 
 def sites_in(init: str, loop: str = LOOP, **more: str) -> list[str]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.stack import CallStack
 from scanify.pipeline import Project as Sources
 from scanify.pipeline import rewrite_sources
 from tests.random_projects.project import Loop, Project

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Framework, Plan, Refusal
+from scanify.analysis.plan import Framework, Plan, Refusal
+from scanify.analysis.stack import CallStack
 from scanify.pipeline import Outcome, Project, Stack, rewrite_sources
 from scanify.source.discover import Selection
 from scanify.verify.compare.compare import compare_case

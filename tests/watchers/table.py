@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Plan
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import CallStack
 from scanify.pipeline import Project
 from scanify.source.discover import Selection
 from tests.texts import texts

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scanify.analysis.plan import CallStack, InitStack, Plan
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import CallStack, InitStack
 from scanify.cli import run
 from scanify.pipeline import Project
 from tests.texts import texts

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scanify.analysis.plan import CallStack
+from scanify.analysis.stack import CallStack
 from tests.texts import texts
 from tests.watchers.test_plans import plan
 

@@ -19,19 +19,9 @@ from scanify.analysis.lower.body_place import body_place
 from scanify.analysis.lower.loop import Form, Loop, Order
 from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation, each_once
-from scanify.analysis.plan import (
-    CallStack,
-    Folded,
-    Framework,
-    Holds,
-    InitStack,
-    Kind,
-    LayerCall,
-    Mapped,
-    Plan,
-    Refusal,
-)
+from scanify.analysis.plan import Folded, Framework, Holds, Kind, LayerCall, Mapped, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.stack import CallStack, InitStack
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation, each_once
-from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import Body, Holds, Kind, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.stack import Annotation, Called, InitStack
 from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.of_list import FieldReader
 from scanify.analysis.uses.use import Does

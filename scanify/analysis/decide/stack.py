@@ -9,8 +9,9 @@ from scanify.analysis.facts import Place
 from scanify.analysis.language.constructor import obligations_of
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lists.one_trace import with_one_trace
-from scanify.analysis.plan import CallStack, Framework, Holds, InitStack
+from scanify.analysis.plan import Framework, Holds
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.stack import CallStack, InitStack
 
 StackChoice = Literal["init", "call"] | None
 

@@ -16,7 +16,8 @@ from scanify.analysis.facts import Place
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.loop import Form
-from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
+from scanify.analysis.plan import Holds, Plan, Refusal
+from scanify.analysis.stack import Called, InitStack
 
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
 _NOTHING_GAINED = ("SCN202", "SCN203", "SCN215")

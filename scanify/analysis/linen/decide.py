@@ -20,7 +20,8 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import code
 from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation
-from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Framework, Kind, Plan, Refusal
+from scanify.analysis.plan import BEYOND_THE_TARGET, Framework, Kind, Plan, Refusal
+from scanify.analysis.stack import CallStack
 
 _FEW = 3  # fewer layers than these gain nothing
 Reason = tuple[str, str, ast.AST | None, str]

@@ -23,8 +23,8 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.lower.text import dotted, root
 from scanify.analysis.obligation import Obligation
-from scanify.analysis.plan import Called, CallStack
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.stack import Called, CallStack
 
 _FRAMEWORKS = ("equinox", "flax")
 

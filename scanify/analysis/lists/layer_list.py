@@ -9,7 +9,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.loop import Order, Walk
 from scanify.analysis.obligation import Kind, Obligation
-from scanify.analysis.plan import After, Annotation, Called, CallStack, Wrap
+from scanify.analysis.stack import After, Annotation, Called, CallStack, Wrap
 
 Reason = tuple[str, str, Place | None] | tuple[str, str, Place | None, str]
 """A rule, why it refuses, where, and a remedy if it has one of its own."""

@@ -18,8 +18,8 @@ from scanify.analysis.lists.varies import Variation, split_count
 from scanify.analysis.lower.nodes import mentions, nodes_in
 from scanify.analysis.lower.scope import parameters, parent_of
 from scanify.analysis.lower.text import dotted, pure
-from scanify.analysis.plan import OneTrace, Wrap
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.stack import OneTrace, Wrap
 
 _OPERATORS = (
     *(f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow") for side in ("", "r")),

@@ -15,7 +15,7 @@ from scanify.analysis.lists.statements import Copied, Grown, Other, Put, stateme
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted, unquoted
-from scanify.analysis.plan import After, Annotation, CallStack, Wrap
+from scanify.analysis.stack import After, Annotation, CallStack, Wrap
 
 _CHANGED = "the list is changed under another name after it is assigned"
 

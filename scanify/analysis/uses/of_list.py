@@ -15,8 +15,8 @@ from scanify.analysis.lists.written import writes_into
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Function, ancestors, parameters, parent_of
 from scanify.analysis.lower.text import called, dotted, root
-from scanify.analysis.plan import After, Called, Wrap
 from scanify.analysis.project_facts import ProjectFacts
+from scanify.analysis.stack import After, Called, Wrap
 from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.given_away import given_away
 from scanify.analysis.uses.use import Does, Use, Uses

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from scanify.analysis.facts import Place
-from scanify.analysis.plan import CallStack
+from scanify.analysis.stack import CallStack
 
 
 class Does(Enum):

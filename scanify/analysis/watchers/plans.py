@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from scanify.analysis.index import Index
 from scanify.analysis.obligation import Kind, Obligation, each_once
-from scanify.analysis.plan import Called, CallStack, Framework, Holds, InitStack, Named, Plan, Refusal
+from scanify.analysis.plan import Framework, Holds, Plan, Refusal
 from scanify.analysis.readers import ALIKE, Reader, readers_in_words
+from scanify.analysis.stack import Called, CallStack, InitStack, Named
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.follow.calls import SHOWN
 from scanify.analysis.watchers.follow.find import given_models

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator
 
-from scanify.analysis.plan import Wrap
+from scanify.analysis.stack import Wrap
 from scanify.emit.loops.enclosing import Module, enclosing_function, module
 
 _SEQUENCES = frozenset("list List tuple Tuple Sequence MutableSequence Collection Iterable".split())

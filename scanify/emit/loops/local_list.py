@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from scanify.analysis.plan import After
+from scanify.analysis.stack import After
 from scanify.emit.loops.enclosing import Module, enclosing_function, module
 from scanify.emit.names.fresh_name import fresh
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scanify.analysis.facts import Span
-from scanify.analysis.plan import After, Called, InitStack, Named, OneTrace, Plan, Wrap
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import After, Called, InitStack, Named, OneTrace, Wrap
 from scanify.emit.edits import Edit
 from scanify.emit.loops import annotations
 from scanify.emit.loops.enclosing import module

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Folded, Framework, Holds, OneTrace, Plan
+from scanify.analysis.plan import Folded, Framework, Holds, Plan
+from scanify.analysis.stack import CallStack, OneTrace
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.layer_call import arguments_stand_alone, fold_call, in_axes

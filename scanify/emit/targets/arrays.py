@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Framework, InitStack, Mapped, PerLayer, Plan
+from scanify.analysis.plan import Framework, Mapped, PerLayer, Plan
+from scanify.analysis.stack import CallStack, InitStack
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.function import flat, function_over_layer

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from scanify.analysis.plan import InitStack, Named, Plan
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import InitStack, Named
 from scanify.emit.edits import Edit
 from scanify.emit.names.imports import Import
 from scanify.emit.target import Context

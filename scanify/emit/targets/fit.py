@@ -7,7 +7,8 @@ from pathlib import Path
 from scanify.analysis.decide.remedies import refused
 from scanify.analysis.facts import Place
 from scanify.analysis.obligation import Kind, Obligation, each_once
-from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Holds, InitStack, Plan, Refusal
+from scanify.analysis.plan import BEYOND_THE_TARGET, Holds, Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 from scanify.emit.policy import policy_expression
 from scanify.emit.target import Target
 from scanify.emit.targets import SCANIFY, TARGETS

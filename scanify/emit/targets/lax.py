@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Framework, InitStack, Mapped, Plan
+from scanify.analysis.plan import Framework, Mapped, Plan
+from scanify.analysis.stack import CallStack, InitStack
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.function import flat, function_over_layer

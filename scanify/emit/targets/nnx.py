@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Framework, Mapped, Plan
+from scanify.analysis.plan import Framework, Mapped, Plan
+from scanify.analysis.stack import CallStack
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.function import function_over_layer

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from scanify.analysis.plan import After, Called, InitStack, Plan
+from scanify.analysis.plan import Plan
+from scanify.analysis.stack import After, Called, InitStack
 from scanify.emit.loops.enclosing import Module, module
 from scanify.emit.loops.local_list import local_list
 from scanify.emit.text.loop_text import with_replacements

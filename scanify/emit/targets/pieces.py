@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from scanify.analysis.plan import Called, InitStack, Mapped, Plan
+from scanify.analysis.plan import Mapped, Plan
+from scanify.analysis.stack import Called, InitStack
 from scanify.emit.edits import Edit
 from scanify.emit.loops.comments import comments_of, without
 from scanify.emit.loops.function import Function

@@ -6,7 +6,8 @@ from typing import Any
 
 from scanify.analysis.facts import Place
 from scanify.analysis.obligation import Obligation
-from scanify.analysis.plan import CallStack, Plan, Refusal, Remark
+from scanify.analysis.plan import Plan, Refusal, Remark
+from scanify.analysis.stack import CallStack
 from scanify.report.findings.finding import Findings
 from scanify.report.sentences import Once, found, shorten, shown
 

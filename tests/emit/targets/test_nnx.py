@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scanify.analysis.plan import CallStack, Framework, Plan
+from scanify.analysis.plan import Framework, Plan
+from scanify.analysis.stack import CallStack
 from scanify.configuration.config import TARGETS
 from scanify.emit import rewrite_texts
 from scanify.emit.targets import TARGETS as TARGET_MODULES

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.stack import CallStack, InitStack
 from scanify.pipeline import Project, rewrite_sources
 from scanify.source.discover import Selection
 from tests.emit.targets.models import PLAIN, model, reason, rewritten

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from scanify.analysis.plan import CallStack, InitStack
+from scanify.analysis.stack import CallStack, InitStack
 from scanify.pipeline import Stack
 from tests.emit.targets.models import (
     COLLECTED,
