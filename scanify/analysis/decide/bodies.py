@@ -40,13 +40,17 @@ def _several(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body
     if any(_holds_number(body.beside.get(walk)) for walk in shape.beside):
         yield "Python numbers are walked beside the layers, and may be used as sizes or axes"
     if shape.collections and (
-        shape.collected.keyed or not all(_is_array(walk, body.beside.get(walk)) for walk in shape.beside)
+        shape.collected.keyed or not all(isinstance(body.beside.get(walk), Array) for walk in shape.beside)
     ):
         yield "what is collected has the names or the numbers that are walked beside the layers"
 
 
 def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
-    """What must hold of the carries for one body to fit: that the first layer is passed what each of them returns."""
+    """What must hold for one body to fit: what goes beside the layers are arrays, and the first layer is passed what
+    each of them returns."""
+    for walk in shape.beside if shape.collections else ():
+        if not _is_array(walk, body.beside.get(walk)):
+            yield f"`{loop.code(walk.source)}` holds arrays, and no numbers that are collected again"
     within = loop.form is Form.REDUCE
     for name in shape.carry:
         start = body.starts.get(name)

@@ -130,7 +130,7 @@ def __call__(self, x, caches):
 """)
 NUMBERS = model("""
 def __call__(self, x, key):
-    for i, (block, scale) in enumerate(zip(self.blocks, [0.1, 0.2, 0.3, 0.4, 0.5])):
+    for i, (block, scale) in enumerate(zip(self.blocks, jnp.array([0.1, 0.2, 0.3, 0.4, 0.5]))):
         x = block(x, scale, key=jax.random.fold_in(key, i)) / (i + 1)
     return x.astype(jnp.bfloat16)
 """)

@@ -207,7 +207,7 @@ def test_a_case_proves_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     tool = Tool(tmp_path, capsys, monkeypatch)
     tool.write("model.py", MODEL)
     tool.write("cases.py", CASE)
-    done = tool("rewrite", "model.py", "--target", "haliax", "--case", "cases.py:small")
+    done = tool("rewrite", "model.py", "--target", "haliax", "--case", "cases.py:small", "--accept", "elsewhere")
     assert done.code == Exit.OK, done.err
     assert "as written   PROVED    PROVED" in done.err
     assert tool.files()["model.py"].decode() == MODEL.replace("BlockSeq", "Stacked")
