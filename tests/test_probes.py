@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import jax
 import pytest
 
+from scanify.analysis.classes.classes import Classes
 from scanify.analysis.decide import fact
 from scanify.analysis.uses.use import Uses
-from scanify.analysis.values.classes import Classes
 from tests.probes.__main__ import blind, told
 from tests.probes.check import Outcome, check, rewritten
 from tests.probes.compose import FAMILIES, random_probe

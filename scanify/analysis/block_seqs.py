@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scanify.analysis.classes.classes import Classes, Field
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
@@ -24,7 +25,6 @@ from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import Body, Kind, Plan, Refusal
 from scanify.analysis.stack import Annotation, InitStack, Named
-from scanify.analysis.values.classes import Classes, Field
 
 RULE = "SCN107"
 _NAME = "BlockSeq"

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from scanify.analysis.classes.classes import Classes
 from scanify.analysis.index.project import Index
-from scanify.analysis.values.classes import Classes
 
 
 @dataclass(frozen=True, eq=False)

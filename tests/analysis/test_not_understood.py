@@ -10,10 +10,10 @@ import pytest
 from helpers import decide, model
 from test_never_silent import preceded, safe
 
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.plan import Plan
-from scanify.analysis.values import tables
 from tests.texts import texts
 
 FED = """\

@@ -5,10 +5,10 @@ from textwrap import indent
 import pytest
 from list_helpers import MANY, model, project_of
 
+from scanify.analysis.alike.alike import Alike, homogeneity
+from scanify.analysis.alike.gain import Gain, gain_of
+from scanify.analysis.alike.one_trace import with_one_trace
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.lists.alike import Alike, homogeneity
-from scanify.analysis.lists.gain import Gain, gain_of
-from scanify.analysis.lists.one_trace import with_one_trace
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.plan import Holds
 from scanify.analysis.project_facts import ProjectFacts

@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Iterator
 
+from scanify.analysis.alike.alike import Alike
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.flow.starts import may_begin_as_none
 from scanify.analysis.language.constructor import is_key_name
 from scanify.analysis.language.loop import LoopObligations
 from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Object, Static, Type, options
-from scanify.analysis.lists.alike import Alike
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lower.loop import Form, Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in

@@ -4,6 +4,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from scanify.analysis.alike.alike import Alike, homogeneity
+from scanify.analysis.alike.gain import Gain, gain_of
+from scanify.analysis.classes.classes import dotted
+from scanify.analysis.classes.nnx import PACKAGE
 from scanify.analysis.decide.bodies import bodies_of
 from scanify.analysis.decide.iterators import iterator_problems
 from scanify.analysis.decide.lengths import other_lengths
@@ -26,9 +30,7 @@ from scanify.analysis.language.types import (
     options,
     parts_of,
 )
-from scanify.analysis.lists.alike import Alike, homogeneity
 from scanify.analysis.lists.find import layer_list, layers_of
-from scanify.analysis.lists.gain import Gain, gain_of
 from scanify.analysis.lists.layer_list import LayerList, Reason, Varies
 from scanify.analysis.lower.loop import Loop, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
@@ -39,8 +41,6 @@ from scanify.analysis.plan import Bodies, Kind
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.of_list import uses_of
 from scanify.analysis.uses.use import Uses
-from scanify.analysis.values.classes import dotted
-from scanify.analysis.values.nnx import PACKAGE
 
 _REGISTER = "register `{cls}` (`jax.tree_util.register_dataclass`), or make it an `equinox.Module`"
 _SUPER = "`super()` without arguments does not work in the function of a scan"

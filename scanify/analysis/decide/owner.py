@@ -2,11 +2,11 @@
 
 import ast
 
+from scanify.analysis.classes.classes import dotted
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.layer_list import Class, LayerList
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.project_facts import ProjectFacts
-from scanify.analysis.values.classes import dotted
 
 
 def owner_name(project: ProjectFacts, loop: Loop, layers: LayerList, method: str) -> str | None:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from scanify.analysis.classes.classes import dotted
 from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.decide.remedies import REMEDIES, open_rule
 from scanify.analysis.facts import Place
@@ -20,7 +21,6 @@ from scanify.analysis.stack import Annotation, Called, InitStack
 from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.of_list import FieldReader
 from scanify.analysis.uses.use import Does
-from scanify.analysis.values.classes import dotted
 
 _CALLED = "calls it"
 

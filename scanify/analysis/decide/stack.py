@@ -4,11 +4,11 @@ call."""
 from dataclasses import dataclass
 from typing import Literal
 
+from scanify.analysis.alike.one_trace import with_one_trace
 from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.facts import Place
 from scanify.analysis.language.constructor import obligations_of
 from scanify.analysis.lists.layer_list import LayerList
-from scanify.analysis.lists.one_trace import with_one_trace
 from scanify.analysis.plan import Framework, Holds
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.stack import CallStack, InitStack

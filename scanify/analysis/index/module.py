@@ -84,13 +84,6 @@ class Module:
         return frozenset(name for found in _GLOBAL.findall(self.text) for name in _IDENTIFIER.findall(found))
 
     @cached_property
-    def handed_out(self) -> frozenset[str]:
-        """The names that a function inside of another gives a new value, by `nonlocal`."""
-        if not self.writes("nonlocal"):
-            return frozenset()
-        return frozenset(name for node in ast.walk(self.tree) if isinstance(node, ast.Nonlocal) for name in node.names)
-
-    @cached_property
     def exported(self) -> frozenset[str] | None:
         """The names in `__all__`, where it is one literal list of strings; None where there is none or it is not."""
         statements = self.definitions.get("__all__", ())

@@ -63,13 +63,6 @@ class Patches:
             else:
                 yield from (Stored(path, each.node, each.forced) for each in table.stores.get(name, ()))
 
-    def is_property(self, name: str) -> bool:
-        """True if a property is stored under a name, outside of a class body."""
-        if name not in self._properties:
-            tables = self._tables(name, text="property")
-            self._properties[name] = any(table is None or name in table.properties for _, table in tables)
-        return self._properties[name]
-
     def in_module(self, holder: str, name: str) -> bool:
         """True if code may store to a name in a module whose last name is `holder`."""
         key = holder, name

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from scanify.analysis.classes.nnx import PACKAGE
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.types import (
@@ -21,7 +22,6 @@ from scanify.analysis.language.types import (
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
-from scanify.analysis.values.nnx import PACKAGE
 
 _KEYS = re.compile(r"(^|_)(key|keys|rng|rngs|prng|prngkey|seed_key)\d*$")
 _KIND = Kind.LAYERS

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from scanify.analysis.classes.nnx import VARIABLES
 from scanify.analysis.language.types import (
     Array,
     Function,
@@ -19,7 +20,6 @@ from scanify.analysis.language.types import (
     join,
     options,
 )
-from scanify.analysis.values.nnx import VARIABLES
 
 
 def element_of(value: Type) -> Type:

@@ -3,12 +3,12 @@
 import ast
 from dataclasses import dataclass
 
+from scanify.analysis.classes.classes import Classes
 from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.scope import Scope, inner_scope
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.values.classes import Classes
 
 PACKAGE = "flax.linen."
 # What wraps a class of modules so that instances of it are applied alike: flax.linen.transforms, 0.12.

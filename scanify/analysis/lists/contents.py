@@ -4,13 +4,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from scanify.analysis.classes.nnx import NNX_LIST
 from scanify.analysis.flow.statements import assignments
 from scanify.analysis.lists.home import Home, Repeat
 from scanify.analysis.lists.layer_list import Made
 from scanify.analysis.lists.statements import Put
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.obligation import Obligation
-from scanify.analysis.values.nnx import NNX_LIST
 
 
 @dataclass(frozen=True, eq=False)

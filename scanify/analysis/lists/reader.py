@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from scanify.analysis.classes.nnx import NNX_LIST
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import value_given
 from scanify.analysis.index.meaning import Definition, External
@@ -27,7 +28,6 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
-from scanify.analysis.values.nnx import NNX_LIST
 
 _SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential", "flax.nnx.Sequential")
 _LISTS = ("list", "tuple")

@@ -45,14 +45,6 @@ def nodes_in(*roots: ast.AST) -> list[ast.AST]:
     return nodes
 
 
-def nodes_below(node: ast.AST) -> frozenset[ast.AST]:
-    """A node and all below it; asked once for each and kept with the tree."""
-    known: frozenset[ast.AST] | None = getattr(node, "_below", None)
-    if known is None:
-        known = node._below = frozenset(nodes_in(node))  # type: ignore[attr-defined]
-    return known
-
-
 def mentions(name: str, *nodes: ast.AST) -> list[ast.Name]:
     """The places of a name in some nodes, at any depth."""
     return [each for each in nodes_in(*nodes) if isinstance(each, ast.Name) and each.id == name]

@@ -3,15 +3,15 @@
 import ast
 from collections.abc import Iterator
 
+from scanify.analysis.alike.alike import composition
+from scanify.analysis.alike.written import writes_into
 from scanify.analysis.facts import Place
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.alike import composition
 from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lists.objects import class_of, home_of
-from scanify.analysis.lists.written import writes_into
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Function, ancestors, parameters, parent_of
 from scanify.analysis.lower.text import called, dotted, root

@@ -5,6 +5,8 @@ A name that is not listed is not understood. The lists are of functions, never o
 
 import ast
 
+from scanify.analysis.classes import nnx
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.libraries.builtins import ACTING
 from scanify.analysis.language.libraries.higher import HIGHER, TRANSFORMS
@@ -44,7 +46,6 @@ from scanify.analysis.language.types import (
     options,
     parts_of,
 )
-from scanify.analysis.values import nnx, tables
 
 _SAID = {
     "jax.debug.print": "prints for each layer, in the backward pass too if layers are recomputed there",

@@ -3,6 +3,7 @@
 import ast
 from itertools import zip_longest
 
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.parts import element_of, leaf_of, plain_arrays, with_arrays
 from scanify.analysis.language.shapes import of_rows, row
@@ -29,7 +30,6 @@ from scanify.analysis.language.types import (
     options,
     without_none,
 )
-from scanify.analysis.values import tables
 
 WITH_RULES = frozenset("jax.custom_vjp jax.custom_jvp equinox.filter_custom_vjp equinox.filter_custom_jvp".split())
 # A rule of `custom_vmap` asks which arguments are batched: in a scan all layers are asked at once.

@@ -3,6 +3,7 @@
 import ast
 from functools import partial
 
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.shapes import cast_of, keeps_cast, texts, turned, whole_shape
 from scanify.analysis.language.syntax.operators import why_of
@@ -26,7 +27,6 @@ from scanify.analysis.language.types import (
     join,
     parts_of,
 )
-from scanify.analysis.values import tables
 
 _STRINGS = frozenset(
     "format join startswith endswith lower upper strip split replace removeprefix removesuffix title isdigit index "

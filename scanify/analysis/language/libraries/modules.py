@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Mapping
 
+from scanify.analysis.classes import nnx
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.parts import element_of
 from scanify.analysis.language.shapes import KEEPS_SHAPE, resized, weakened
@@ -24,7 +26,6 @@ from scanify.analysis.language.types import (
     options,
     without_none,
 )
-from scanify.analysis.values import nnx, tables
 
 _STATEFUL = ("BatchNorm", "SpectralNorm")
 LAYER = "a layer of a class that is not shown"

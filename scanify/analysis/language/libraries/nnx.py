@@ -7,6 +7,8 @@ before.
 
 import ast
 
+from scanify.analysis.classes import nnx
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.shapes import weakened
 from scanify.analysis.language.syntax.operators import why_of
@@ -29,7 +31,6 @@ from scanify.analysis.language.types import (
     is_data,
     options,
 )
-from scanify.analysis.values import nnx, tables
 
 _HOW = frozenset("bias_init dtype kernel_init param_dtype precision rngs use_bias".split())
 _PLAIN_CONV = frozenset({0, 1, 2}) | _HOW

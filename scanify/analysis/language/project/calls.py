@@ -4,8 +4,10 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from scanify.analysis.classes.classes import dotted
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.libraries.higher import TRANSFORMS, WITH_RULES
 from scanify.analysis.language.syntax.operators import why_of
@@ -29,8 +31,6 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import parent_of
-from scanify.analysis.values import tables
-from scanify.analysis.values.classes import dotted
 
 _MOST = 20_000  # statements of functions that are walked for one loop; more are an obligation
 _KINDS = frozenset({"staticmethod", "classmethod", "property"})

@@ -3,8 +3,11 @@
 import ast
 from collections.abc import Iterator
 
+from scanify.analysis.classes import nnx
+from scanify.analysis.classes.classes import dotted
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.shapes import keeps_cast, turned
 from scanify.analysis.language.syntax.operators import why_of
@@ -32,8 +35,6 @@ from scanify.analysis.language.types import (
     without_none,
 )
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values import nnx, tables
-from scanify.analysis.values.classes import dotted
 
 _ARRAY_FIELDS = frozenset("weight bias weight_ih weight_hh bias_n negative_slope".split())
 _STATIC_FIELDS = frozenset(

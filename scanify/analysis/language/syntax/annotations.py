@@ -2,8 +2,11 @@
 
 import ast
 
+from scanify.analysis.classes.classes import dotted, library_module
+from scanify.analysis.classes.nnx import PACKAGE, STREAMS, VARIABLES
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.types import (
     Array,
@@ -19,9 +22,6 @@ from scanify.analysis.language.types import (
     join,
     options,
 )
-from scanify.analysis.values import tables
-from scanify.analysis.values.classes import dotted, library_module
-from scanify.analysis.values.nnx import PACKAGE, STREAMS, VARIABLES
 from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _STATIC = frozenset("int float bool complex str bytes DTypeLike dtype DType Sharding PartitionSpec Mesh".split())

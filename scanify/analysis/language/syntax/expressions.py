@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Sequence
 
+from scanify.analysis.classes.classes import dotted, library_module
+from scanify.analysis.classes.nnx import VARIABLES
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.meaning import Package as IndexPackage
 from scanify.analysis.index.module import Module
@@ -33,8 +35,6 @@ from scanify.analysis.language.types import (
     without_none,
 )
 from scanify.analysis.lower.scope import scope_of
-from scanify.analysis.values.classes import dotted, library_module
-from scanify.analysis.values.nnx import VARIABLES
 
 _OF_TYPES = (
     ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.BitOr, ast.Load,

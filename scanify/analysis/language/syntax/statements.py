@@ -3,8 +3,10 @@
 import ast
 from collections.abc import Sequence
 
+from scanify.analysis.classes.classes import dotted
 from scanify.analysis.index.meaning import External
 from scanify.analysis.index.module import Module
+from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.shapes import SPLIT
 from scanify.analysis.language.syntax.operators import why_of
@@ -28,8 +30,6 @@ from scanify.analysis.language.types import (
     options,
     without_none,
 )
-from scanify.analysis.values import tables
-from scanify.analysis.values.classes import dotted
 
 _ROUNDS = 4  # of a loop until its names keep their types
 _MUTATORS = tables.MUTATORS

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from scanify.analysis.classes.named_code import FunctionNode, NamedCode, functions_in
+from scanify.analysis.classes.nnx import nnx_module
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values.named_code import FunctionNode, NamedCode, functions_in
-from scanify.analysis.values.nnx import nnx_module
 
 # Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
 _NOT_MODULES = frozenset({"State", "StateIndex", "inference_mode", "make_with_state"})
@@ -26,7 +26,6 @@ _HARMLESS_DECORATORS = frozenset(
     "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
     "flax.struct.dataclass typing.runtime_checkable".split()
 )
-_INTERCEPTING = frozenset({"__getattr__", "__getattribute__"})
 _MAX_DEPTH = 40  # of classes that inherit from one another: more are a circle
 
 
@@ -249,32 +248,6 @@ class Classes(NamedCode):
         of Equinox, which is frozen, only past the class."""
         frozen = isinstance(cls, Definition) and self.is_module(cls) and not self.is_nnx(cls)
         return self.is_stored(name, forced=frozen)
-
-    def is_computed(self, name: str) -> bool:
-        """Whether reading such an attribute may run what code of the project puts into a class: a property, a
-        `__getattr__`."""
-        return self.index.patches.is_property(name) or any(map(self.is_patched, _INTERCEPTING))
-
-    def own_names(self, definition: Definition) -> frozenset[str]:
-        """What a class itself defines: methods and constants."""
-        names = set(self.methods(definition))
-        for statement in definition.node.body if isinstance(definition.node, ast.ClassDef) else ():
-            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-            names |= {each.id for each in targets if isinstance(each, ast.Name)}
-        return frozenset(names)
-
-    def used_by_constructor(self, definition: Definition) -> frozenset[str]:
-        """The names that the constructor of a class reads of its object, in methods that it calls too."""
-        used: set[str] = set()
-        waiting = ["__init__", "__post_init__"]
-        while waiting:
-            found = self.method(definition, waiting.pop())
-            for each in nodes_in(found[1]) if found is not None else ():
-                loaded = isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load)
-                if loaded and isinstance(each.value, ast.Name) and each.attr not in used:  # type: ignore[attr-defined]
-                    used.add(each.attr)  # type: ignore[attr-defined]
-                    waiting.append(each.attr)  # type: ignore[attr-defined]
-        return frozenset(used)
 
     @cached_property
     def _inheriting(self) -> tuple[Definition, ...]:

@@ -8,8 +8,8 @@ the same if the constructor does nothing but compute a layer of its arguments.
 import ast
 from dataclasses import dataclass, replace
 
+from scanify.analysis.alike.alike import Understood, composition, constructors
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.alike import Understood, composition, constructors
 from scanify.analysis.lists.declared import is_static
 from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import Class, LayerList, Made, Varies

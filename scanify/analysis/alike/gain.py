@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from scanify.analysis.alike.alike import constructors, different_arguments
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.lists.alike import constructors, different_arguments
 from scanify.analysis.lists.declared import is_static
 from scanify.analysis.lists.home import Home, class_meant
 from scanify.analysis.lists.layer_list import (

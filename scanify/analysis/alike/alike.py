@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from scanify.analysis.alike.shared import held_by_class, held_by_constructor, shared_objects
+from scanify.analysis.alike.written import writes_into
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import is_static
 from scanify.analysis.lists.home import Home, class_meant
@@ -19,9 +21,7 @@ from scanify.analysis.lists.layer_list import (
     not_shown,
 )
 from scanify.analysis.lists.objects import home_of
-from scanify.analysis.lists.shared import held_by_class, held_by_constructor, shared_objects
 from scanify.analysis.lists.varies import Variation
-from scanify.analysis.lists.written import writes_into
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Function
 from scanify.analysis.lower.text import dotted

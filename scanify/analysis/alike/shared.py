@@ -7,6 +7,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from scanify.analysis.classes.nnx import VARIABLES
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import declared, is_static
@@ -20,7 +21,6 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
-from scanify.analysis.values.nnx import VARIABLES
 
 Ask = Callable[[ast.expr, frozenset[str]], str | None]
 

@@ -1,1 +1,0 @@
-"""Classes of the project, and tables of what is known of libraries."""
