@@ -5,20 +5,23 @@ from dataclasses import dataclass
 
 from scanify.analysis.facts import Place
 
-ALIKE = frozenset(
+_ALIKE = frozenset(
     {
         "the rank of each leaf",
         "rank and size of each leaf",
         "the shape of each leaf",
         "the length of each leaf",
         "a random key for each leaf",
+        "random numbers for each leaf",
         "the bytes of a saved tree",
     }
 )
-"""What code reads that leaves equal layers equal in structure. All other code that sees them may make them unlike: by
-their values, too."""
-
 _SHOWN = 3
+
+
+def leaves_alike(reads: str) -> bool:
+    """True if code that reads this leaves equal layers equal in structure. Other code may make layers unlike."""
+    return reads in _ALIKE or _ALIKE.issuperset(reads.split(" and "))
 
 
 @dataclass(frozen=True)

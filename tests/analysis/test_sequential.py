@@ -212,7 +212,7 @@ def test_a_search_for_layers_is_other_code():
     index = Index(Path(), [source], lambda path: None)
     (found,) = with_watchers(decide(source.text), index)
     assert isinstance(found, Plan) and not found.safe
-    assert any("each `Block` in a tree" in one for one in texts(found.elsewhere))
+    assert any("`is_one` of each part of a tree" in one for one in texts(found.elsewhere))
 
 
 def test_a_question_for_the_class_is_other_code():

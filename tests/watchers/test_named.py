@@ -97,7 +97,7 @@ NAMED = [
         ),
     ),
     ("SCN317", "def count(model: Model):\n    return len(jax.tree.leaves(model))  # here\n"),
-    ("SCN317", "def shapes(model: Model):\n    return [p.shape for p in jax.tree.leaves(model)]  # here\n"),
+    ("SCN312", "def shapes(model: Model):\n    return [p.shape for p in jax.tree.leaves(model)]  # here\n"),
     ("SCN317", "def vector(model: Model):\n    return ravel_pytree(model)[0]  # here\n"),
     ("SCN317", "def first(model: Model):\n    return jax.tree.leaves(model.layers)[0]  # here\n"),
     ("SCN317", "def vector(model: Model):\n    return ravel_pytree(model.layers)[0]  # here\n"),
@@ -152,7 +152,6 @@ HARMLESS = [
     "def alike(model: Model):\n    return eqx.tree_equal(model.layers[0], model.layers[1])\n",
     "def is_block(model: Model):\n    return isinstance(model.layers[0], Block)\n",
     "def is_model(model: Model):\n    return isinstance(model, Model)\n",
-    "def one(model: Model):\n    return jax.tree.leaves(model.layers[2])\n",
     "def widened(block: Block, new):\n    return eqx.tree_at(lambda b: b.linear.weight, block, new)\n",
     "def copied(model: Model):\n    return pickle.loads(pickle.dumps(model))\n",
     (

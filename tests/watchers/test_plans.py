@@ -140,12 +140,6 @@ def test_a_file_that_cannot_be_parsed_may_look_at_leaves(tmp_path: Path, text: s
     assert safe or "train.py:1 reads what cannot be seen" in texts(found.elsewhere)[0]
 
 
-@pytest.mark.parametrize(("tree", "safe"), [("m.layers[0]", True), ("m.layers[:2]", False), ("m.heads[0]", False)])
-def test_one_layer_alone_is_the_same(tmp_path: Path, tree: str, safe: bool) -> None:
-    found = plan(tmp_path, "train.py", f"import jax\n\n\ndef f(m):\n    return jax.tree.leaves({tree})[0]\n")
-    assert (found.safe and isinstance(found.stack, InitStack)) == safe
-
-
 def test_a_rewrite_leaves_the_list_and_names_the_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,8 +68,6 @@ HARMLESS = [
     "tree_util.tree_map(lambda x: x.astype(jnp.bfloat16).astype(x.dtype), model)",
     "jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), model)",
     "jax.tree.map(lambda x: x if eqx.is_inexact_array(x) else None, model)",
-    "jax.tree.map(lambda *xs: sum(xs) / len(xs), model, model, model)",
-    "jax.tree.map(lambda *xs: jnp.mean(jnp.stack(xs), axis=0), model, model)",
     "eqx.apply_updates(model, jax.tree.map(lambda g: -RATE * g, model))",
     "eqx.filter(model, eqx.is_inexact_array)",
     "eqx.partition(model, lambda x: eqx.is_array(x) and jnp.issubdtype(x.dtype, jnp.floating))[0]",
@@ -77,7 +75,6 @@ HARMLESS = [
     "sum(x.size for x in jax.tree.leaves(model))",
     "sum(x.size for x in tree_leaves(eqx.filter(model, eqx.is_array)) if eqx.is_array(x))",
     "jnp.sqrt(sum(jnp.sum(jnp.square(x)) for x in jax.tree.leaves(model)))",
-    "sum(jnp.linalg.norm(x) ** 2 for x in jax.tree.leaves(model))",
     "sum(jax.tree.leaves(jax.tree.map(lambda x: jnp.sum(jnp.abs(x)), model)))",
     "jax.tree.reduce(operator.add, jax.tree.map(lambda x: (x**2).sum(), model))",
     "jax.tree.reduce(lambda total, x: total + jnp.sum(x**2), model, 0.0)",
@@ -104,11 +101,9 @@ HARMLESS = [
         "return jax.tree.map(update, model, model)"
     ),
     "config = Config()\nreturn [v for v in vars(config).values() if isinstance(v, int)]",
-    "jtu.tree_map_with_path(lambda _, x: x + 1, model)",
     "each_leaf(lambda x: x + 1, model)",
     "pickle.loads(pickle.dumps(model))",
     "each = jax.tree.map\nreturn each(lambda x: x * 2, model)",
-    "partial(jax.tree.map, lambda x: x * 2)(model)",
     "any(not jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(model))",
     "jax.tree.map(lambda x: jnp.where(jnp.abs(x) > RATE, x, -x) if x.dtype == jnp.float32 else x, model)",
     (
@@ -118,13 +113,6 @@ HARMLESS = [
     (
         "buffer = io.BytesIO()\neqx.tree_serialise_leaves(buffer, model, filter_spec=eqx.default_serialise_filter_spec)\n"
         "buffer.seek(0)\nreturn eqx.tree_deserialise_leaves(buffer, model)"
-    ),
-    (
-        "def half(file, leaf):\n    if eqx.is_array(leaf):\n        jnp.save(file, leaf.astype(jnp.float16))\n"
-        "    else:\n        eqx.default_serialise_filter_spec(file, leaf)\n"
-        "def full(file, leaf):\n    return jnp.load(file).astype(leaf.dtype) if eqx.is_array(leaf) else leaf\n"
-        "buffer = io.BytesIO()\neqx.tree_serialise_leaves(buffer, model, half)\nbuffer.seek(0)\n"
-        "return eqx.tree_deserialise_leaves(buffer, model, full)"
     ),
     "eqx.filter_vmap(lambda m, x: squares(m) * x, in_axes=(None, 0))(model, jnp.ones(2))",
     "eqx.filter(model, filter_spec=eqx.is_array)",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from scanify.analysis.index import Index
 from scanify.analysis.obligation import Kind, Obligation, each_once
 from scanify.analysis.plan import Framework, Holds, Plan, Refusal
-from scanify.analysis.readers import ALIKE, Reader, readers_in_words
+from scanify.analysis.readers import Reader, leaves_alike, readers_in_words
 from scanify.analysis.stack import Called, CallStack, InitStack, Named
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.follow.calls import SHOWN
@@ -86,8 +86,7 @@ def _given(loops: Sequence[Plan | Refusal], index: Index, found: Sequence[Watche
 def _seen(one: Plan, found: Iterable[Watcher]) -> list[Watcher]:
     """The watchers that may look at the layers of a plan."""
     name = (_NAME.findall(one.container) or [""])[-1]
-    mine = [each for each in found if each.attributes is None or name in each.attributes]
-    return [each for each in mine if each.element_of != name]
+    return [each for each in found if each.attributes is None or name in each.attributes]
 
 
 def _of_programs(readers: Sequence[Watcher]) -> tuple[Obligation, ...]:
@@ -137,7 +136,9 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher]) -> Plan | Refusal:
         return one
     seen = _seen(one, found)
     if isinstance(one.stack, CallStack):
-        alike = one.framework is not Framework.EQUINOX or all(each.reads in (*ALIKE, SHOWN) for each in seen)
+        alike = one.framework is not Framework.EQUINOX or all(
+            each.reads == SHOWN or leaves_alike(each.reads) for each in seen
+        )
         return one if alike or one.trees or one.holds is Holds.BLOCK_SEQ else _of_unlike(one)
     shown = [each for each in seen if each.reads == SHOWN]
     seen = [each for each in seen if each.reads != SHOWN]
@@ -164,7 +165,7 @@ def _said(readers: Sequence[Reader]) -> tuple[Obligation, ...]:
 
 def _instead(reader: Reader) -> str:
     """What shows an optimiser, or a mask for one, the layers of a stack as those of a list."""
-    if reader.reads == "the rank of each leaf" and reader.rule == RANK:
+    if reader.rule == RANK:
         return ", and scanify.optim has weight_decay_mask, a mask by the rank in a layer, and per_layer for optimizers"
     if reader.rule == PATH:
         return ", and scanify.optim.label_tree labels a stack as the list of its layers"

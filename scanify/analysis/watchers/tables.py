@@ -48,9 +48,8 @@ BYTES = frozenset(
     flax.serialization.to_bytes flax.serialization.msgpack_serialize""".split()
 )
 LOADS = frozenset("pickle.loads cloudpickle.loads dill.loads safetensors.flax.load safetensors.numpy.load".split())
-# What writes a leaf to an open file, and what reads one from it.
-LEAF_SAVES = frozenset("equinox.default_serialise_filter_spec numpy.save jax.numpy.save".split())
-LEAF_LOADS = frozenset("equinox.default_deserialise_filter_spec numpy.load jax.numpy.load".split())
+# What writes a leaf to an open file, or reads one from it, as a whole.
+LEAF_SPECS = frozenset({"equinox.default_serialise_filter_spec", "equinox.default_deserialise_filter_spec"})
 SERIALISES = frozenset({"equinox.tree_serialise_leaves", "pickle.dump", "cloudpickle.dump", "dill.dump"})
 
 DESERIALISES = frozenset({"equinox.tree_deserialise_leaves"})
@@ -108,8 +107,6 @@ TOTALS = {
         for name in ("vdot", "nansum", "count_nonzero", "size")
     },
     **{f"{package}.{name}": "all" for package in ("jax.numpy", "numpy") for name in ("allclose", "array_equal")},
-    "jax.numpy.linalg.norm": "norm",
-    "numpy.linalg.norm": "norm",
 }
 COMBINES = {
     "builtins.sum": "sum",

@@ -42,8 +42,7 @@ from scanify.analysis.watchers.names import callee
 from scanify.analysis.watchers.rules import FIELDS, LIST
 from scanify.analysis.watchers.stacks import fields
 from scanify.analysis.watchers.tables import FILTERS, MAPS
-from scanify.analysis.watchers.trees.treedefs import is_only_told
-from scanify.analysis.watchers.trees.uses import Uses
+from scanify.analysis.watchers.trees import Trees
 from scanify.analysis.watchers.watcher import Watcher
 
 _OPEN = frozenset("__class__ __call__ __init__ __name__ __doc__ __module__ __qualname__ __eq__ __post_init__".split())
@@ -304,7 +303,7 @@ class Follower(Expressions):
         """Report a text of a model; one that only a person sees is a note."""
         if held.tree and self._reports:
             around = (each.name for each in ancestors(module, node) if isinstance(each, ast.FunctionDef))
-            shown = told or _SHOWS.intersection(around) or is_only_told(Uses(self.index, module), node)
+            shown = told or _SHOWS.intersection(around) or Trees(self.index, module).is_only_told(node)
             self._reads(module, node, SHOWN if shown else "the text of a model")
 
     def matched(self, module: Module, node: ast.Match, held: Held) -> None:
