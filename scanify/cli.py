@@ -8,7 +8,10 @@ from pathlib import Path
 import click
 
 import scanify
+from scanify.crash import bug_report
 from scanify.errors import CheckFailed, Exit, ScanifyError
+from scanify.report.sentences import shorten
+from scanify.report.terminal import tell
 from scanify.surroundings import in_the_way, ready_streams
 
 COMMANDS = (
@@ -72,17 +75,12 @@ def run(arguments: list[str]) -> int:
         return Exit.USAGE
     except Exception as error:
         if isinstance(error, ScanifyError) and not isinstance(error, CheckFailed):
-            from scanify.report.sentences import shorten
-            from scanify.report.terminal import tell
-
             tell(f"scanify: {shorten(str(error), Path.cwd())}", err=True)
             return error.exit_code
         told = in_the_way(error)
         if told is not None:
             click.echo(f"scanify: {told}", err=True)
             return Exit.USAGE
-        from scanify.crash import bug_report
-
         click.echo(bug_report(error, arguments), err=True)
         return Exit.INTERNAL
 

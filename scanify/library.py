@@ -7,6 +7,7 @@ from typing import Any
 
 from scanify.errors import ScanifyError
 from scanify.verify.equality import Equality
+from scanify.verify.functions import equality
 
 __all__ = ["Equality", "prove_equal"]
 
@@ -50,6 +51,4 @@ def prove_equal(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, up_
             f"comparing functions needs jax and equinox; {' and '.join(missing)} not found by {sys.executable}. "
             'Install them with: pip install "scanify-jax[jax]"'
         )
-    from scanify.verify.functions import equality
-
     return equality(f, g, args, kwargs, up_to)

@@ -9,14 +9,23 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from scanify.analysis import analyse, as_cells_allow, remarks_on, with_watchers
 from scanify.analysis.facts import Place
+from scanify.analysis.index import Index
+from scanify.analysis.index.parse import parse
 from scanify.analysis.kept_lists import lists_kept, with_lists
+from scanify.analysis.lower.candidates import may_hold_loop
+from scanify.analysis.lower.ignores import MARK
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.plan import BEYOND_THE_TARGET, Analysis, Framework, Plan, Refusal, Remark, Skipped
 from scanify.analysis.remarks.words import may_have_remarks
 from scanify.analysis.stack import InitStack
 from scanify.analysis.undecided import with_undecided
 from scanify.configuration.config import OF_FRAMEWORKS
+from scanify.configuration.silenced import silenced
+from scanify.emit import fitted, knows_haliax, of_framework, rewrite_texts, sites
+from scanify.emit import form_of as form
+from scanify.emit import with_policy as changed
 from scanify.outcome import HeldBack as HeldBack
 from scanify.outcome import Outcome as Outcome
 from scanify.source.discover import Selection, discover, is_foreign
@@ -28,7 +37,6 @@ from scanify.source.read import decode, encode, read
 from scanify.source.root import normal, project_root
 
 if TYPE_CHECKING:
-    from scanify.analysis.index import Index
     from scanify.analysis.index.parse import Problem
 
 Stack = Literal["init", "call"]
@@ -140,7 +148,6 @@ class Project:
     ) -> Analysis:
         """Every loop over layers in the files named, with `texts` in place of what the files hold; and on demand the
         remarks on stacks and scans that are there already. A target may know more layers than Equinox modules."""
-        from scanify.analysis import analyse  # libcst is loaded only by the files that need it
 
         def current(source: Source) -> Source:
             text = texts.get(source.path, source.text)
@@ -156,17 +163,12 @@ class Project:
         def finished(loops: Sequence[Plan | Refusal]) -> tuple[Plan | Refusal, ...]:
             if not any(isinstance(loop, Plan) for loop in loops):
                 return tuple(loops)
-            from scanify.analysis.in_cells import in_cells
-            from scanify.analysis.watchers import with_watchers
-
             loops = with_watchers(loops, index())
             books = any(isinstance(loop, Plan) and any(map(is_notebook, files_of(loop))) for loop in loops)
-            return in_cells(loops, lambda path: current(self.source(path)).text) if books else tuple(loops)
+            return as_cells_allow(loops, lambda path: current(self.source(path)).text) if books else tuple(loops)
 
         @cache
         def index() -> "Index":
-            from scanify.analysis.index import Index
-
             return Index(self.root, [*sources, *others()], read_current, trees)
 
         sources = [current(source) for source in self.sources]
@@ -182,8 +184,6 @@ class Project:
         )
         said: tuple[Remark, ...] = ()
         if remarks and (telling := [each for each in sources if may_have_remarks(each.text)]):
-            from scanify.analysis.remarks.find import remarks_on
-
             said = remarks_on(telling, sources, others, self.root, read_current, trees)
         skipped = sorted((*self.skipped, *found.skipped), key=lambda each: each.path)
         in_call = (lambda again=found.in_call: finished(again())) if stack is None and found.in_call else None
@@ -191,10 +191,6 @@ class Project:
 
     def may_hold_findings(self) -> bool:
         """Whether there may be anything to say of the files that were named, by a first look at each of them alone."""
-        from scanify.analysis.index.parse import parse
-        from scanify.analysis.lower.candidates import may_hold_loop
-        from scanify.analysis.lower.ignores import MARK
-
         texts = [source.text for source in self.sources]
         if any(MARK in text or may_have_remarks(text) for text in texts):
             return True
@@ -237,8 +233,6 @@ def rewrite_sources(
     if not applied:
         return Outcome(told, (), held, beyond, before, before)
 
-    from scanify.emit import rewrite_texts
-
     def reanalyse(texts: Mapping[Path, str]) -> Sequence[Plan]:
         # A loop that was held back is still there, perhaps on another line, and is known by its text. One that was
         # refused because it stands inside another one may be free of that now: it is for a second run.
@@ -264,8 +258,6 @@ def rewrite_sources(
 
 def with_policy(outcome: Outcome, project: Project, remat: str) -> Outcome:
     """The same, where the stacks that are in the files named already are built with this policy, too."""
-    from scanify.emit.policies import with_policy as changed
-
     own = {source.path: outcome.texts.get(source.path, source.text) for source in project.sources}
     texts, policies = changed(own, _expression(remat) or remat)
     changes = {
@@ -290,9 +282,6 @@ def form_of(sources: Callable[[], Iterable[Source]], target: str, target_version
     """
     if target != "haliax" and target_version is None:
         return target
-    from scanify.emit.targets.releases import form_of as form
-    from scanify.emit.targets.releases import knows_haliax
-
     looked_at = sources() if target_version is None else ()
     return form(target, target_version, own=any(knows_haliax(source.text) for source in looked_at))
 
@@ -323,8 +312,6 @@ def _fitted(project: Project, found: Analysis, target: str, policy: str | None, 
     found = replace(found, loops=within_framework(found.loops, target))
     if target == "scanify" or not any(isinstance(loop, Plan) for loop in found.loops):
         return found
-    from scanify.emit.targets.fit import fitted
-
     fits = fitted(found.loops, {**project.texts(), **texts}, target, _expression(policy), found.in_call)
     return replace(found, loops=fits)
 
@@ -334,8 +321,6 @@ def within_framework(loops: Sequence[Plan | Refusal], target: str) -> tuple[Plan
     own = next((name for name, targets in OF_FRAMEWORKS.items() if target in targets), Framework.EQUINOX.value)
     if all(isinstance(loop, Refusal) or loop.framework.value == own for loop in loops):
         return tuple(loops)
-    from scanify.emit.targets.fit import of_framework  # most projects have modules of one framework
-
     return of_framework(loops, target)
 
 
@@ -344,9 +329,9 @@ def heeded(project: Project, found: Analysis) -> Analysis:
     as it does without the comment."""
     if not any(loop.rule == BEYOND_THE_TARGET for loop in found.loops):
         return found
-    from scanify.configuration.ignoring import silenced
-
-    quiet = silenced(project, [loop for loop in found.loops if loop.rule == BEYOND_THE_TARGET])
+    marked = [source for source in project.sources if MARK in source.text]
+    index = Index(project.root, marked, project.read)
+    quiet = silenced(index, [loop for loop in found.loops if loop.rule == BEYOND_THE_TARGET])
     return replace(found, loops=tuple(loop for loop in found.loops if loop not in quiet))
 
 
@@ -364,8 +349,6 @@ def _together(plans: Sequence[Plan], all_of_them: Sequence[Plan], target: str) -
     """The plans without those whose list another loop still walks, where a stack of the target is no list."""
     if target == "scanify":
         return tuple(plans)
-    from scanify.emit.targets.fit import sites
-
     left = [plan for plan in all_of_them if plan not in plans]
     mine = [plan for plan in plans if not any(sites(plan) & sites(other) for other in left)]
     return tuple(mine) if len(mine) == len(plans) else _together(mine, all_of_them, target)

@@ -253,7 +253,7 @@ class TestRewrite:
         def fail(*args: object, **kwargs: object) -> None:
             raise CheckFailed("model.py: a comment was lost")
 
-        monkeypatch.setattr("scanify.emit.rewrite_texts", fail)
+        monkeypatch.setattr("scanify.emit.rewrite.rewrite_texts", fail)
         tool.write("model.py")
         before = tool.files()
         code, out, err = tool("rewrite", "model.py")
@@ -275,7 +275,7 @@ class TestTheProcess:
         def fail(*args: object, **kwargs: object) -> None:
             raise RuntimeError("the moon is in the wrong phase")
 
-        monkeypatch.setattr("scanify.analysis.analyse", fail)
+        monkeypatch.setattr("scanify.analysis.decided.analyse", fail)
         tool.write("model.py")
         before = tool.files()
         code, out, err = tool("rewrite", "model.py", "--unsafe")
@@ -293,7 +293,7 @@ class TestTheProcess:
         def interrupt(*args: object, **kwargs: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("scanify.analysis.analyse", interrupt)
+        monkeypatch.setattr("scanify.analysis.decided.analyse", interrupt)
         tool.write("model.py")
         before = tool.files()
         code, _, err = tool("rewrite", "model.py")

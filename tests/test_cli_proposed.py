@@ -117,7 +117,7 @@ class TestRewrite:
         def never(*_: object, **__: object) -> None:
             raise AssertionError("a case was proposed")
 
-        monkeypatch.setattr("scanify.propose.propose.propose", never)
+        monkeypatch.setattr("scanify.commands.verifying.proposed.propose", never)
         Path("model.py").write_text(UNSAFE)
         assert run(["rewrite", "model.py", "--no-verify"]) == Exit.OK
         assert run(["rewrite", "model.py", "--exit-non-zero-on-change"]) == Exit.OK

@@ -2,8 +2,8 @@
 
 import pytest
 
-from scanify.emit.targets import TARGETS
 from scanify.emit.targets.arrays import HALIAX, LEVANTER
+from scanify.emit.targets.every import TARGETS
 from scanify.errors import Exit
 from scanify.pipeline import Outcome, Project
 from tests.command import MODEL, REFUSED, Result, Tool

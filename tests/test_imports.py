@@ -4,6 +4,7 @@ Every check runs in a process of its own, because this one has imported everythi
 """
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -168,14 +169,14 @@ ALLOWED = {
     "jaxpr": {"errors", "jaxpr"},
     "nn": {"checkpoints", "errors", "jaxpr", "nn"},
     "source": {"analysis.facts", "analysis.plan", "errors", "source"},
-    "analysis": {"analysis", "errors", "source"},
+    "analysis": {"analysis", "errors", "source", "on_call"},
     "checkpoints": {"checkpoints", "errors", "nn"},
-    "emit": {"analysis", "emit", "errors", "source"},
+    "emit": {"analysis", "emit", "errors", "source", "on_call"},
     "optim": {"errors", "jaxpr", "nn", "optim"},
     "replay": {"errors", "jaxpr.primitives", "replay"},
     "rolling": {"errors", "jaxpr", "nn", "rolling", "verify"},
-    "verify": {"cache_folder", "errors", "jaxpr", "nn", "replay", "verify"},
-    "propose": {"analysis.plan", "errors", "propose", "verify"},
+    "verify": {"cache_folder", "errors", "jaxpr", "nn", "replay", "verify", "on_call"},
+    "propose": {"analysis.plan", "errors", "propose", "verify", "on_call"},
 }
 
 
@@ -200,6 +201,37 @@ class TestTheLayers:
     def test_this_would_see_an_import(self, tmp_path: Path) -> None:
         (tmp_path / "m.py").write_text("def f():\n    from scanify.cli import main\n    import scanify.nn as nn\n")
         assert imports_of(tmp_path / "m.py") == {"scanify.cli", "scanify.cli.main", "scanify.nn"}
+
+
+def imported_at_the_top(path: Path) -> set[str]:
+    """Every module of scanify that importing the file imports, by its dotted name."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scanify"):
+            found |= {f"{node.module}", *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def test_no_two_files_import_each_other() -> None:
+    files = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in modules("")}
+    files = {name.removesuffix(".__init__"): path for name, path in files.items()}
+    graph = {name: (imported_at_the_top(path) & files.keys()) - {name} for name, path in files.items()}
+    order = list(graphlib.TopologicalSorter(graph).static_order())
+    assert order.index("scanify.errors") < order.index("scanify.pipeline") < order.index("scanify.commands.check")
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter(graph | {"scanify.errors": {"scanify.pipeline"}}).prepare()
+
+
+def inner_imports(text: str) -> list[int]:
+    """The lines on which functions import something of scanify."""
+    functions = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    imports = [node for each in functions for node in ast.walk(each) if isinstance(node, ast.ImportFrom)]
+    return [node.lineno for node in imports if (node.module or "").startswith("scanify")]
+
+
+def test_no_function_imports_something_of_our_own() -> None:
+    assert not [(path, lines) for path in modules("") if (lines := inner_imports(path.read_text(encoding="utf-8")))]
+    assert inner_imports("def f():\n    import ast\n    from scanify.cli import main\n") == [3]
 
 
 FOLDERS = sorted({path.parent for path in (ROOT / "scanify").rglob("*.py")})

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from scanify.analysis.block_seqs import may_build_block_seqs
+from scanify.analysis.decide.decide import Choices
+from scanify.analysis.decide.project import decisions
 from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.candidates import may_hold_loop
@@ -16,17 +18,31 @@ from scanify.analysis.unparsed import unparsed
 from scanify.source.file import Source
 
 
-def decided(
+def analyse(
     sources: Sequence[Source],
     *,
-    stack: Literal["init", "call"] | None,
-    read: Callable[[Path], Source | None] | None,
-    others: Callable[[], Iterable[Source]],
-    trees: dict[Path, ast.Module | Problem],
+    stack: Literal["init", "call"] | None = None,
+    read: Callable[[Path], Source | None] | None = None,
+    others: Callable[[], Iterable[Source]] = tuple,
+    trees: dict[Path, ast.Module | Problem] | None = None,
     parameters: bool = False,
     block_seqs: bool = False,
 ) -> Analysis:
-    """See `scanify.analysis.analyse`. The rest of the project is asked for only where something may be a loop."""
+    """Decide about every loop over modules in some files.
+
+    Arguments:
+        sources: the files to report loops of.
+        stack: "init" or "call" as on the command line; None takes "init", and "call" for lists that come from
+            elsewhere.
+        read: gives files that are in neither `sources` nor `others`, where an import leads to them; None for a file
+            that is not there.
+        others: gives the other files of the project, which the answer depends on.
+        parameters: whether loops over lists of parameters that are no modules are decided about, too.
+        block_seqs: whether `haliax.nn.BlockSeq`s that are there are decided about, too.
+        trees: where the files that are parsed on the way are kept, for those who ask more of them.
+    """
+    # The rest of the project is asked for only where something may be a loop.
+    trees = trees if trees is not None else {}
     trees |= {source.path: parse(source.text) for source in sources}
     paths = [
         source.path
@@ -37,9 +53,6 @@ def decided(
     ]
     if not paths:
         return Analysis(len(sources))
-    from scanify.analysis.decide.decide import Choices
-    from scanify.analysis.decide.project import decisions
-
     every = [*sources, *others()]
     root = Path(os.path.commonpath([str(each.path.parent) for each in every]))
     index = Index(root, every, read, trees)

@@ -15,7 +15,7 @@ from scanify.source.notebook.magics import MARK, original, unclear
 from scanify.source.notebook.text import Cells, is_notebook
 
 
-def in_cells(loops: Sequence[Plan | Refusal], text_of: Callable[[Path], str]) -> tuple[Plan | Refusal, ...]:
+def as_cells_allow(loops: Sequence[Plan | Refusal], text_of: Callable[[Path], str]) -> tuple[Plan | Refusal, ...]:
     """The decisions, with those that a notebook does not allow refused, and unsafe where a magic may do anything."""
     known: dict[Path, _Notebook] = {}
     return tuple(_allowed(loop, known, text_of) if isinstance(loop, Plan) else loop for loop in loops)

@@ -12,6 +12,7 @@ from typing import Any
 from scanify.checkpoints.formats.open_file import EQUINOX, OPEN, ORBAX, WRITE, format_of, open_file
 from scanify.checkpoints.names import Prefix, demand_axis, demand_order, joined, layers_under, stacks_under, taken_apart
 from scanify.checkpoints.saved_array import SavedArray
+from scanify.checkpoints.trees import stack_leaves, unstack_leaves
 from scanify.errors import ScanifyError
 
 
@@ -86,8 +87,6 @@ def convert_leaves(old: Path, new: Path, like: Callable[[], Any], *, to_list: bo
     tree = like()
 
     def plan(opened: Any) -> _Plan:
-        from scanify.checkpoints.trees import stack_leaves, unstack_leaves
-
         forward, backward = (unstack_leaves, stack_leaves) if to_list else (stack_leaves, unstack_leaves)
         done = forward(opened.arrays, tree)
         return _Plan(done.arrays, done.equal, lambda arrays: backward(arrays, tree).arrays)

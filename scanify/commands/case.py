@@ -11,6 +11,11 @@ from scanify.commands.recorded.reached import loops_at
 from scanify.commands.verifying.cases import demand_importable
 from scanify.commands.verifying.options import Running, choose_commands, limit_options
 from scanify.errors import Exit, ScanifyError
+from scanify.propose.from_run import propose_from_run
+from scanify.propose.propose import LIMITS, propose
+from scanify.propose.skeleton import skeleton
+from scanify.propose.write import render
+from scanify.report.progress import progress
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
 from scanify.source.file import Source
@@ -103,18 +108,12 @@ def _proposed(
 ) -> "Proposals":
     from rich.console import Console
 
-    from scanify.propose.propose import LIMITS, propose
-    from scanify.report.progress import progress
-
     with progress(Console(stderr=True)) as notify:
         return propose(path, text, plans, classes=classes, limits=running.limited(LIMITS), notify=notify)
 
 
 def _from_run(source: Source, plans: list[Plan], running: Running) -> "Proposals":
     from rich.console import Console
-
-    from scanify.propose.from_run import propose_from_run
-    from scanify.report.progress import progress
 
     watched = loops_at([plan.place for plan in plans if plan.place.path == source.path])
     data, commands = encode(source, source.text), choose_commands(running.commands)
@@ -124,9 +123,6 @@ def _from_run(source: Source, plans: list[Plan], running: Running) -> "Proposals
 
 def _finish(proposals: "Proposals", source: str, output: str | None, *, recorded: bool) -> int:
     """Print or write the cases, and what is to be filled in where there is none, say why, and answer the exit code."""
-    from scanify.propose.skeleton import skeleton
-    from scanify.propose.write import render
-
     model = shown(proposals.target, Path.cwd())
     unwritten = [] if recorded else proposals.declined
     to_fill = [skeleton(source, each.cls) for each in unwritten if each.cls and each.imports]

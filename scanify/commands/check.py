@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,17 +21,20 @@ from scanify.commands.common import (
     write_output,
 )
 from scanify.commands.kept import Kept, Report
-from scanify.commands.recorded.reached import reached_by
+from scanify.commands.recorded import reached_by
 from scanify.commands.verifying.options import Running, limit_options
 from scanify.configuration.chosen import Chosen, codes
 from scanify.configuration.config import AUTO, Config
+from scanify.configuration.ignoring import For, comments, idle, without
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import for_target, heeded
-from scanify.report.findings.formats import COLOURED, FORMATS
+from scanify.report.findings import statistics
+from scanify.report.findings.finding import findings
+from scanify.report.findings.formats import COLOURED, FORMATS, render
+from scanify.report.sentences import plural, shown
 from scanify.report.terminal import tell
-
-if TYPE_CHECKING:
-    from scanify.configuration.ignoring import For
+from scanify.source.read import encode
+from scanify.source.write import write_all
 
 # Seconds of CPU time that an analysis must take for its report to be kept.
 WORTH_KEEPING = 0.5
@@ -163,8 +166,6 @@ def chosen(config: Config, select: tuple[str, ...], ignore: tuple[str, ...]) -> 
 
 
 def _files(given: Given) -> str:
-    from scanify.report.sentences import shown
-
     project = given.project
     paths = sorted([*(each.path for each in project.sources), *(each.path for each in project.skipped)])
     return "".join(f"{shown(path, Path.cwd())}\n" for path in paths)
@@ -172,11 +173,6 @@ def _files(given: Given) -> str:
 
 def _fixed(given: Given) -> Given:
     """The files without the comments that silence nothing, which are written."""
-    from scanify.configuration.ignoring import idle, without
-    from scanify.report.sentences import plural
-    from scanify.source.read import encode
-    from scanify.source.write import write_all
-
     project = given.project
     if given.stdin is not None:
         raise ScanifyError("--fix-ignores changes files, and standard input is none; name a file")
@@ -192,16 +188,10 @@ def _fixed(given: Given) -> Given:
 
 
 def _made(given: Given) -> "For":
-    from scanify.configuration.ignoring import For
-
     return For(given.stack, given.target, None if given.config.remat == AUTO else given.config.remat)
 
 
 def _report(given: Given, asked: Asked, running: Running) -> Report:
-    from scanify.configuration.ignoring import comments
-    from scanify.report.findings.finding import findings
-    from scanify.report.findings.formats import render
-
     made = _made(given)
     every = given.project.analyse(stack=given.stack, remarks=True, target=made.target)
     every = heeded(given.project, for_target(given.project, every, made.target, made.policy))
@@ -220,7 +210,5 @@ def _report(given: Given, asked: Asked, running: Running) -> Report:
     rewritable = any(isinstance(loop, Plan) for loop in loops)
     code = Exit.FINDINGS if rewritable or remarks or idle or analysis.failed else Exit.OK
     if asked.statistics:
-        from scanify.report.findings import statistics
-
         return Report(statistics.render(found, asked.form), code)
     return Report(render(found, asked.form), code)

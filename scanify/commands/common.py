@@ -13,12 +13,14 @@ import click
 
 from scanify.analysis.obligation import ACCEPTABLE, UNSAFE
 from scanify.configuration.config import AUTO, REMATS, STACKS, SYNONYMS, TARGETS, Config, load_config
+from scanify.emit import policy_at_run_time
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, Stack, form_of
 from scanify.report.progress import waiting
-from scanify.report.sentences import plural
+from scanify.report.sentences import plural, shown
 from scanify.report.terminal import tell
 from scanify.source.discover import Selection
+from scanify.source.journal import finish_earlier
 from scanify.source.root import normal
 from scanify.verify.cases.command import parse_command, program_files
 
@@ -174,9 +176,7 @@ class Given:
     @property
     def policy_at_run_time(self) -> bool:
         """Whether one rewritten text can be verified under every policy."""
-        from scanify.emit.targets import TARGETS
-
-        return TARGETS[self.target].POLICY_AT_RUN_TIME
+        return policy_at_run_time(self.target)
 
 
 def load_project(
@@ -230,9 +230,6 @@ def _form(project: Project, config: Config, wanted: Wanted | None) -> str:
 
 
 def _finish_earlier(root: Path) -> None:
-    from scanify.report.sentences import shown
-    from scanify.source.journal import finish_earlier
-
     written, left = finish_earlier(root)
     for path in written:
         said = "holds now what a run that was stopped had begun to write"

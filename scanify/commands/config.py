@@ -9,6 +9,8 @@ import click
 from scanify.commands.common import or_here
 from scanify.configuration.config import KEYS, load_config
 from scanify.configuration.config_file import EXTEND, NAME, Table, read_table
+from scanify.configuration.config_schema import KEY_SCHEMAS
+from scanify.configuration.config_schema import schema as made
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
 
@@ -27,9 +29,6 @@ _UNSET = {
 @click.option("--schema", is_flag=True, help="Print the JSON schema of the settings instead, for an editor.")
 def command(paths: tuple[str, ...], form: str, schema: bool) -> None:
     """Show the settings that hold for PATHS, without any for the current folder, and the file that each comes from."""
-    from scanify.configuration.config_schema import KEY_SCHEMAS
-    from scanify.configuration.config_schema import schema as made
-
     if schema:
         click.echo(json.dumps(made(), indent=2))
         return

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scanify.checkpoints.convert import convert_leaves, convert_names
+from scanify.checkpoints.names import Prefix
+from scanify.commands.verifying.like import tree_like
 from scanify.errors import Exit, ScanifyError
 from scanify.report.sentences import plural
 from scanify.report.terminal import tell
@@ -90,14 +93,9 @@ def command(
         to=to,
         force=force,
     )
-    from scanify.checkpoints.convert import convert_leaves, convert_names
-    from scanify.checkpoints.names import Prefix
-
     if like is None:
         steps = [(True, Prefix.parse(text)) for text in stack] + [(False, Prefix.parse(text)) for text in unstack]
         return _finish(new, convert_names(Path(old), Path(new), steps, axis=axis, nested=nested))
-    from scanify.commands.verifying.like import tree_like
-
     return _finish(new, convert_leaves(Path(old), Path(new), partial(tree_like, like, model), to_list=to == "list"))
 
 

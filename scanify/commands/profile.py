@@ -15,11 +15,16 @@ from scanify.commands.verifying.model import case_option, opened
 from scanify.commands.verifying.options import CaseRun, Running, limit_options
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
+from scanify.report.profile import print_profile, profile_text
+from scanify.report.profile.html import profile_html
+from scanify.report.profile.json import profile_json
+from scanify.report.profile.profile import Profile
+from scanify.report.progress import progress
 from scanify.report.terminal import tell
 from scanify.source.read import encode
+from scanify.verify import verify
 
 if TYPE_CHECKING:
-    from scanify.report.profile.profile import Profile
     from scanify.verify.request import Loops
     from scanify.verify.verdict import Verification
 
@@ -79,8 +84,6 @@ def _lines(budget: str | None) -> int | None:
 
 
 def _profile(given: Given, run: CaseRun, budget: int | None, *, compiles: bool) -> "Profile":
-    from scanify.report.profile.profile import Profile
-
     outcome = rewrite_sources(given.project, stack=given.stack, remat=None, accept=lambda plan: True)
     loops = given.project.analyse(stack=given.stack).loops
     done = _profiled(given, run, outcome, loops_at([loop.place for loop in loops]), compiles=compiles)
@@ -92,9 +95,6 @@ def _profiled(
     given: Given, run: CaseRun, outcome: Outcome, watched: "tuple[Loops, ...]", *, compiles: bool
 ) -> "Verification":
     from rich.console import Console
-
-    from scanify.report.progress import progress
-    from scanify.verify.run import verify
 
     source = given.project.sources[0]
     data = encode(source, source.text)
@@ -125,8 +125,6 @@ def _report(profile: "Profile", form: str, output: str | None) -> None:
     if form == "text" and output is None:
         from rich.console import Console
 
-        from scanify.report.profile.text import print_profile
-
         print_profile(profile, Console())
         return
     text = _document(profile, form)
@@ -139,13 +137,7 @@ def _report(profile: "Profile", form: str, output: str | None) -> None:
 
 def _document(profile: "Profile", form: str) -> str:
     if form == "json":
-        from scanify.report.profile.json import profile_json
-
         return json.dumps(profile_json(profile), indent=2, allow_nan=False) + "\n"
     if form == "html":
-        from scanify.report.profile.html import profile_html
-
         return profile_html(profile)
-    from scanify.report.profile.text import profile_text
-
     return profile_text(profile)

@@ -8,7 +8,9 @@ from scanify.commands.common import Given
 from scanify.commands.verifying.model import case_option, opened
 from scanify.commands.verifying.options import CaseRun, Running, limit_options
 from scanify.errors import Exit
+from scanify.report.progress import progress
 from scanify.source.read import encode
+from scanify.verify import verify
 
 if TYPE_CHECKING:
     from scanify.verify.verdict import Verification
@@ -38,9 +40,6 @@ def command(file: str, report: bool, cases: tuple[str, ...], running: Running) -
 
 def _reported(given: Given, run: CaseRun) -> "Verification":
     from rich.console import Console
-
-    from scanify.report.progress import progress
-    from scanify.verify.run import verify
 
     source = given.project.sources[0]
     data = encode(source, source.text)

@@ -55,8 +55,10 @@ from scanify.commands.verifying.proposed import commands_that_prove, run_for_hel
 from scanify.configuration.config import AUTO
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, files_of
+from scanify.report.rewrite_text import render
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
+from scanify.report.verification import print_verification
 from scanify.source.notebook.text import is_notebook
 from scanify.unrolling.kept import Rewrite, keep, keep_on
 
@@ -280,8 +282,6 @@ def _finish(
 
     `verified` is None where nothing was verified: without cases, or, where there are some (`tried`), without changes.
     """
-    from scanify.report.rewrite_text import render
-
     folder = Path.cwd()
     failed = verified.failed if verified is not None else ""
     write = not (showing.only or failed)
@@ -304,8 +304,6 @@ def _finish(
 
 def _print(verified: _Verified) -> None:
     from rich.console import Console
-
-    from scanify.report.verification.text import print_verification
 
     for verification in verified.shown:
         print_verification(verification, Console(stderr=True))

@@ -3,6 +3,7 @@
 import click
 
 from scanify.errors import Exit, ScanifyError
+from scanify.server.app import server
 
 
 @click.command("server", short_help="Tell an editor what is found while somebody types.")
@@ -18,7 +19,5 @@ def command() -> int:
             "`scanify server` needs pygls, which is not installed where scanify is; "
             "`pip install 'scanify-jax[server]'` brings it"
         ) from None
-    from scanify.server.app import server
-
     server.start_io()
     return Exit.OK

@@ -28,6 +28,8 @@ from scanify.errors import Exit
 from scanify.pipeline import Outcome
 from scanify.report.sentences import DISCHARGE, UNREACHED, accept
 from scanify.report.terminal import tell
+from scanify.report.unroll_text import render
+from scanify.report.verification import print_verification
 from scanify.unrolling.project import Unrolling, unroll_project
 
 if TYPE_CHECKING:
@@ -111,8 +113,6 @@ def _finish(
 
     `beyond` are the obligations that no case shows, for which everything was held back.
     """
-    from scanify.report.unroll_text import render
-
     folder, changes = Path.cwd(), found.changes(given.project)
     failed = verified is not None and not verified.good
     write = not (showing.only or failed)
@@ -121,8 +121,6 @@ def _finish(
         show_diff(before, {**before, **found.texts})
     if verified is not None and (failed or not showing.quiet):
         from rich.console import Console
-
-        from scanify.report.verification.text import print_verification
 
         print_verification(verified, Console(stderr=True))
     if failed:

@@ -40,8 +40,11 @@ from scanify.configuration.config import REMATS, SYNONYMS, Config, load_config
 from scanify.errors import CaseFailed, Exit, ScanifyError
 from scanify.pipeline import Outcome
 from scanify.report.diff import render as render_diff
+from scanify.report.formats import render
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
+from scanify.report.verification import print_verification, verification_text
+from scanify.report.verification.summary import summary
 from scanify.verdicts import keep_verdict
 from scanify.verify.mesh.axes import parse_mesh
 
@@ -341,23 +344,15 @@ def _report(result: "Verification", form: str, output: str | None) -> None:
     if form == "text" and output is None:
         from rich.console import Console
 
-        from scanify.report.verification.text import print_verification
-
         print_verification(result, Console())
         return
     if form == "text":
-        from scanify.report.verification.text import verification_text
-
         text = verification_text(result)
     else:
-        from scanify.report.formats import render
-
         text = render(result, form, folder=Path.cwd())
     if output is None:
         click.echo(text, nl=False)
         return
-    from scanify.report.verification.summary import summary
-
     write_output(output, text)
     verdict, said = summary(result)
     tell(f"{verdict}: {said}\n{output}: the report")

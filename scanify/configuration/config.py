@@ -9,6 +9,7 @@ from scanify.configuration.chosen import ALL, Chosen, codes
 from scanify.configuration.config_file import EXTEND, NAME, Table, read_table
 from scanify.errors import ScanifyError
 from scanify.source.root import project_root
+from scanify.verify.children.limits import parse_memory
 
 STACKS = ("init", "call")
 # What loops become, by the names of `scanify.emit.targets`: the first where nothing is said.
@@ -119,8 +120,6 @@ def _memory(table: Table) -> int | None:
     value = table.get("memory-budget")
     if value is None:
         return None
-    from scanify.verify.children.limits import parse_memory
-
     try:
         return parse_memory(value if isinstance(value, str) else "")
     except ScanifyError:

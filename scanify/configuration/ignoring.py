@@ -1,20 +1,23 @@
 """The comments that silence loops, held against what would be found without them: which silence nothing, which name no
 rule, and the texts without those."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place, Span
-from scanify.analysis.plan import Plan, Refusal, Remark
+from scanify.analysis.index import Index
+from scanify.analysis.lower.ignores import MARK, Ignore, ignores
+from scanify.configuration.chosen import near
+from scanify.configuration.silenced import comments_about
 from scanify.pipeline import Project, Stack, for_target
+from scanify.report.findings.finding import Comment, Level
+from scanify.report.sentences import listed
 from scanify.rules import RULES
 
 if TYPE_CHECKING:
     from scanify.analysis.index.module import Module
-    from scanify.analysis.lower.ignores import Ignore
-    from scanify.report.findings.finding import Comment
 
 UNUSED, UNKNOWN = "SCN301", "SCN302"
 
@@ -41,31 +44,11 @@ class For:
     policy: str | None = None
 
 
-def silenced(project: Project, loops: Sequence[Plan | Refusal]) -> "list[Plan | Refusal]":
-    """Those of some loops of which a comment says that they are not to be told for their rule."""
-    from scanify.analysis.index import Index
-    from scanify.analysis.lower.ignores import MARK, ignores
-
-    marked = [source for source in project.sources if MARK in source.text]
-    index = Index(project.root, marked, project.read)
-    found = []
-    for loop in loops:
-        module = index.module_at(loop.place.path) if any(loop.place.path == each.path for each in marked) else None
-        comments = _about(module, loop, ignores(module)) if module is not None else []
-        if any(each.names(loop.rule) for each in comments):
-            found.append(loop)
-    return found
-
-
 def idle(project: Project, made: For) -> tuple[Idle, ...]:
     """The idle comments of the files that were named. What is known of the project is the same but for the comments."""
-    from scanify.analysis.lower.ignores import MARK, Ignore, ignores
-
     marked = [source for source in project.sources if MARK in source.text]
     if not marked:
         return ()
-    from scanify.analysis.index import Index
-
     index = Index(project.root, [*marked], project.read)
     modules = {path: module for path in index.paths if (module := index.module_at(path)) is not None}
     asked = {path: ignores(module) for path, module in modules.items()}
@@ -77,7 +60,7 @@ def idle(project: Project, made: For) -> tuple[Idle, ...]:
         here = [each for each in (*said.loops, *said.remarks) if each.place.path == path]
         silenced: dict[Ignore, set[str]] = {each: set() for each in asked[path]}
         for one in here:
-            for each in _about(module, one, asked[path]):
+            for each in comments_about(module, one, asked[path]):
                 silenced[each].add(one.rule)
         found += [idle for each, rules in silenced.items() if (idle := _idle(module, each, rules)) is not None]
     return tuple(sorted(found, key=lambda each: (each.place.path, each.place.span.start)))
@@ -85,10 +68,6 @@ def idle(project: Project, made: For) -> tuple[Idle, ...]:
 
 def comments(project: Project, made: For) -> "list[Comment]":
     """What is said of the idle comments."""
-    from scanify.configuration.chosen import near
-    from scanify.report.findings.finding import Comment, Level
-    from scanify.report.sentences import listed
-
     said = []
     for each in idle(project, made):
         for code in each.unknown:
@@ -115,20 +94,6 @@ def _blanked(text: str, comments: Iterable["Ignore"]) -> str:
     for each in comments:
         text = text[: each.start] + "#" + " " * (each.end - each.start - 1) + text[each.end :]
     return text
-
-
-def _about(module: "Module", loop: Plan | Refusal | Remark, comments: Iterable["Ignore"]) -> list["Ignore"]:
-    import ast
-
-    from scanify.analysis.lower.ignores import about
-
-    span = loop.place.span
-    nodes = [node for node in ast.walk(module.tree) if isinstance(node, ast.stmt | ast.expr)]
-    same = [node for node in nodes if module.span(node) == span]
-    inside = [node for node in nodes if isinstance(node, ast.stmt) and module.span(node).start <= span.start]
-    inside = [node for node in inside if span.end <= module.span(node).end]
-    node = same[0] if same else max(inside, key=lambda node: module.span(node).start)
-    return [each for each in about(module, node) if each in comments]
 
 
 def _idle(module: "Module", comment: "Ignore", rules: set[str]) -> Idle | None:

@@ -21,7 +21,7 @@ from scanify.emit.names.imports import Import, bind_all
 from scanify.emit.names.unused_imports import unused_imports
 from scanify.emit.policy import policy_expression
 from scanify.emit.target import Context, Target
-from scanify.emit.targets import SCANIFY, TARGETS
+from scanify.emit.targets.every import SCANIFY, TARGETS
 from scanify.emit.text.house_style import HouseStyle, house_style
 from scanify.emit.tidy import tidied
 from scanify.errors import CheckFailed, ScanifyError

@@ -13,6 +13,7 @@ import numpy as np
 from scanify.nn.arguments.axes import InAxes, parameter_names, split_arguments
 from scanify.nn.arguments.constructor_arguments import constructor_arguments
 from scanify.nn.arguments.layer_inputs import Ref, rows_of
+from scanify.nn.block_seq import BlockSeq
 from scanify.nn.checks.named_layer import named_layer
 from scanify.nn.layer_axis import Shapes, layer_axes, layers_first, moved, shapes_of
 from scanify.nn.layer_sequence import LayerSequence
@@ -47,8 +48,6 @@ B = TypeVar("B", bound=eqx.Module)  # of what makes a stack: checkers leave the 
 
 def _of_none(gradient_checkpointing: RematPolicy) -> Any:
     """What no layers are: an `ArrayStacked` has one layer that stands for all."""
-    from scanify.nn.block_seq import BlockSeq  # which is made of stacks
-
     return BlockSeq((), (), (), (), gradient_checkpointing)
 
 

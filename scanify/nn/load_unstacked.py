@@ -6,6 +6,9 @@ from typing import IO, Any, TypeVar
 
 import jax
 
+from scanify.checkpoints.formats.equinox import EquinoxFile
+from scanify.checkpoints.formats.open_file import EQUINOX, format_of, open_file
+from scanify.checkpoints.trees import stack_leaves
 from scanify.errors import ScanifyError
 from scanify.nn.list_form import outline
 from scanify.nn.state_dict import filled_like, from_state_dict, to_state_dict
@@ -42,8 +45,6 @@ def load_unstacked(path_or_file: str | Path | IO[bytes], like: T, prefix: str = 
 
 
 def _from_path(path: Path, like: T, prefix: str) -> T:
-    from scanify.checkpoints.formats.open_file import EQUINOX, format_of, open_file
-
     if not path.suffix and not path.exists():
         path = path.with_suffix(".eqx")  # as Equinox does
     if format_of(path) == EQUINOX:
@@ -54,9 +55,6 @@ def _from_path(path: Path, like: T, prefix: str) -> T:
 
 
 def _from_file(file: IO[bytes], like: T) -> T:
-    from scanify.checkpoints.formats.equinox import EquinoxFile
-    from scanify.checkpoints.trees import stack_leaves
-
     opened = EquinoxFile(file, getattr(file, "name", "the file"))
     done = stack_leaves(opened.arrays, like)
     opened.demand_equal(done.equal)

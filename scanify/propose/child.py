@@ -4,11 +4,14 @@ import importlib
 import traceback
 from pathlib import Path
 
+from scanify.on_call import on_call
 from scanify.propose.request import Answer, Ask
 from scanify.verify.cases.failure import describe
 from scanify.verify.children.in_child import serve
 from scanify.verify.versions.overlay import Overlay
 from scanify.verify.versions.project import Project
+
+search = on_call("scanify.propose.search", "Search")  # which imports jax: whether that works is looked at first
 
 
 def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
@@ -25,8 +28,6 @@ def run_ask(ask: Ask) -> Answer:
             return Answer(
                 reasons=(f"{library} is installed but does not import: {type(error).__name__}: {error}",), imports=False
             )
-    from scanify.propose.search import Search
-
     overlay = Overlay(Project.around([ask.target], ask.target, ask.directory), {ask.target: _text(ask.target)}, {})
     try:
         with overlay, overlay.active(overlay.original):
@@ -36,7 +37,8 @@ def run_ask(ask: Ask) -> Answer:
                 ended = ", as it calls sys.exit" if isinstance(error, SystemExit) else ""
                 said = describe(error, overlay.files)
                 return Answer(reasons=(f"{ask.target.name} does not import{ended}:\n{said}",), imports=False)
-            return Search(ask, module, overlay.files).answer()
+            found: Answer = search(ask, module, overlay.files).answer()
+            return found
     except BaseException as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         at = f"{Path(place.filename).name}:{place.lineno}"

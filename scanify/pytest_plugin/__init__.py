@@ -1,1 +1,12 @@
-"""`pytest --scanify`: the cases of a project as tests."""
+"""`pytest --scanify`: the cases of a project as tests. What is named here needs jax, which a call imports."""
+
+from typing import TYPE_CHECKING
+
+from scanify.on_call import on_call
+
+if TYPE_CHECKING:
+    from scanify.pytest_plugin.items import cases_in
+else:
+    cases_in = on_call("scanify.pytest_plugin.items", "cases_in")
+
+__all__ = ["cases_in"]

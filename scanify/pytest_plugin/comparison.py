@@ -7,11 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scanify.commands.verifying.by_hand import since
+from scanify.commands.verifying.cases import rewrite_for_cases
 from scanify.commands.verifying.target import target_of
 from scanify.configuration.config import Config
+from scanify.emit import policy_at_run_time
 from scanify.errors import ScanifyError
+from scanify.pipeline import Project, form_of
 from scanify.report.sentences import shown, where
 from scanify.source.discover import Selection
+from scanify.verify import verify
+from scanify.verify.cache.cache import Cache
 from scanify.verify.cases.case import CaseSpec, parse_case
 from scanify.verify.verdict import CaseResult
 
@@ -50,9 +56,7 @@ class Comparison:
         return self._against(case, target, policies) if self.against else self._rewritten(case, target, policies)
 
     def _rewritten(self, case: CaseSpec, target: Path, policies: tuple[str | None, ...]) -> list[CaseResult]:
-        from scanify.emit.targets import TARGETS
-
-        if TARGETS[self.config.target].POLICY_AT_RUN_TIME:
+        if policy_at_run_time(self.config.target):
             return self._verified(case, target, policies, None)
         found = [(policy, self._verified(case, target, (None,), policy)) for policy in policies]
         variants = zip(*(results for _, results in found), strict=True)
@@ -62,9 +66,6 @@ class Comparison:
         self, case: CaseSpec, target: Path, policies: tuple[str | None, ...], remat: str | None
     ) -> list[CaseResult]:
         """Results of the case for the file rewritten with the policy `remat`, compared under `policies`."""
-        from scanify.verify.cache.cache import Cache
-        from scanify.verify.run import verify
-
         config = self.config
         done = verify(
             rewritten(config, target, remat).changes,
@@ -78,10 +79,6 @@ class Comparison:
         return list(done.cases)
 
     def _against(self, case: CaseSpec, target: Path, policies: tuple[str | None, ...]) -> list[CaseResult]:
-        from scanify.commands.verifying.by_hand import since
-        from scanify.verify.cache.cache import Cache
-        from scanify.verify.run import verify
-
         assert self.against is not None
         try:
             change = since(self.against, str(target), [case.path])
@@ -106,9 +103,6 @@ class Comparison:
 
 def rewritten(config: Config, path: Path, remat: str | None) -> Outcome:
     """Rewrite a file or a folder as its configuration says. Raises Nothing if no loop can be rewritten."""
-    from scanify.commands.verifying.cases import rewrite_for_cases
-    from scanify.pipeline import Project, form_of
-
     project = Project.load([path], selection=Selection(config.root, config.exclude))
     outcome = rewrite_for_cases(
         project,

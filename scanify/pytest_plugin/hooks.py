@@ -2,12 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from scanify.pytest_plugin.items import Cases
+from scanify.configuration.config import REMATS, SYNONYMS
+from scanify.pytest_plugin import cases_in
+from scanify.verify.cases.command import RECORDING
 
 _CONFIGURATION = "pyproject.toml"
 
@@ -41,8 +41,6 @@ def pytest_configure(config: pytest.Config) -> None:
         if against or remats:
             raise pytest.UsageError("--scanify-against and --scanify-remat go with --scanify")
         return
-    from scanify.configuration.config import REMATS, SYNONYMS
-
     known = (*REMATS, *SYNONYMS)
     for each in remats:
         if each.lower() not in known:
@@ -61,20 +59,15 @@ def pytest_collection(session: pytest.Session) -> None:
         config.args.append(str(file))
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "Cases | None":
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """The cases of a pyproject.toml."""
     if file_path.name != _CONFIGURATION or not _has_cases(parent.config):
         return None
-    from scanify.pytest_plugin.items import Cases
-
-    found: Cases = Cases.from_parent(parent, path=file_path)
-    return found
+    return cases_in(parent, file_path)
 
 
 def _has_cases(config: pytest.Config) -> bool:
     """True with `--scanify`, unless this run is itself the command of a case."""
     if not config.getoption("--scanify"):
         return False
-    from scanify.verify.cases.command import RECORDING
-
     return RECORDING not in os.environ

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scanify.configuration.config import REMATS, SYNONYMS, parse_config
-from scanify.emit.targets import TARGETS
+from scanify.emit import policy_at_run_time
 from scanify.errors import ScanifyError
 from scanify.pytest_plugin.comparison import Comparison, Nothing
 from scanify.pytest_plugin.failure import wrong, wrong_as_a_whole
@@ -45,7 +45,7 @@ class Cases(pytest.File):
 
     def _recorded(self, project: RewrittenProject, policies: Sequence[str]) -> Iterator[RecordedItem]:
         """An item for each command and loop; one for the command if there is no loop."""
-        if project.against is None and not TARGETS[project.config.target].POLICY_AT_RUN_TIME:
+        if project.against is None and not policy_at_run_time(project.config.target):
             policies = (WRITTEN,)
         try:
             loops: list[RewrittenLoop | None] = list(project.loops())
@@ -57,6 +57,12 @@ class Cases(pytest.File):
                 at = name if loop is None else f"{name}[{loop.named(project.config.root)}]"
                 given = {"comparison": comparison, "loop": loop, "policies": policies}
                 yield RecordedItem.from_parent(self, name=at, case=name, **given)
+
+
+def cases_in(parent: pytest.Collector, path: Path) -> Cases:
+    """Return the cases of a pyproject.toml as a file of tests."""
+    found: Cases = Cases.from_parent(parent, path=path)
+    return found
 
 
 class _Item(pytest.Item):

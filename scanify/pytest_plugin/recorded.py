@@ -11,11 +11,11 @@ from pathlib import Path
 from scanify.commands.verifying.by_hand import ByHand, since_for_runs
 from scanify.configuration.config import Config
 from scanify.pytest_plugin.comparison import Nothing, rewritten
+from scanify.verify import verify
 from scanify.verify.cache.cache import Cache
 from scanify.verify.cases.case import command_case
 from scanify.verify.cases.iterations import loops_lost
 from scanify.verify.depth import FEWEST
-from scanify.verify.run import verify
 from scanify.verify.verdict import CaseResult
 
 

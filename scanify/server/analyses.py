@@ -5,13 +5,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
+from scanify.analysis.decide.decide import Choices
+from scanify.analysis.decide.project import decisions
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.parse import Problem
 from scanify.analysis.index.project import Index
+from scanify.analysis.lower.candidates import may_hold_loop
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.plan import Analysis, Plan, Refusal
 from scanify.configuration.config import AUTO, TARGETS, Config, load_config
 from scanify.configuration.ignoring import For, comments
+from scanify.emit.targets.fit import fitted
 from scanify.pipeline import (
     Outcome,
     Project,
@@ -64,10 +68,6 @@ class Memory:
         return known[1]
 
     def _quick(self, job: Quick) -> Answer:
-        from scanify.analysis.decide.decide import Choices
-        from scanify.analysis.decide.project import decisions
-        from scanify.analysis.lower.candidates import may_hold_loop
-
         config, source = load_config([job.root]), job.opened.source
         path = source.path
         tree = reparsed(source.text, self._typed.get(path))
@@ -99,8 +99,6 @@ class Memory:
                 break
         loops = list(within_framework(loops, config.target))
         if config.target != TARGETS[0] and any(isinstance(loop, Plan) for loop in loops):
-            from scanify.emit.targets.fit import fitted
-
             # In the call they are stacked where the target cannot stack them where they are built: the project tells.
             form = form_of(lambda: filter(None, map(index.source, index.paths)), config.target, config.target_version)
             loops = list(fitted(loops, {path: source.text}, form, _policy(config), None))

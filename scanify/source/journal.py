@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scanify.source.lock import locked, try_lock
+from scanify.source.put import put
 
 _NAME = ".scanify-{}.journal"
 _READY = "ready"
@@ -99,8 +100,6 @@ def finish_earlier(root: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
 
 
 def _finish(noted: Iterable[Noted], written: list[Path], left: list[Path]) -> None:
-    from scanify.source.write import put
-
     for each in noted:
         now = each.target.read_bytes() if each.target.is_file() else None
         if now is not None and digest(now) == each.after:

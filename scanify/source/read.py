@@ -15,6 +15,7 @@ from scanify.errors import ScanifyError
 from scanify.source.file import Source
 from scanify.source.notebook.read import decode_notebook
 from scanify.source.notebook.text import is_notebook
+from scanify.source.notebook.write import written
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -61,8 +62,6 @@ def encode(source: Source, text: str) -> bytes:
     Raises ScanifyError where the encoding has no code for a character of `text`.
     """
     if source.document is not None:
-        from scanify.source.notebook.write import written  # loaded by those that change a notebook
-
         text = source.document if text == source.text else written(source, text)
     try:
         data = text.encode(source.encoding)

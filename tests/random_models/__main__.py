@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import jax
 
-from scanify.emit.targets import SCANIFY, TARGETS
+from scanify.emit.targets.every import SCANIFY, TARGETS
 from tests.random_models.check import Checked, check
 from tests.random_models.tally import Tally, failure, text
 

@@ -11,23 +11,23 @@ from scanify.commands.verifying.options import Running, choose_commands
 from scanify.errors import CaseFailed
 from scanify.pipeline import Project
 from scanify.report.findings.finding import Reached
+from scanify.report.progress import progress
 from scanify.report.sentences import plural
 from scanify.report.terminal import tell
 from scanify.source.notebook.text import is_notebook
 from scanify.source.read import encode
 from scanify.source.root import normal
+from scanify.verify import verify
+from scanify.verify.request import REACHED, Loops
 
 if TYPE_CHECKING:
     from scanify.verify.cases.case import CaseSpec
     from scanify.verify.children.limits import Limits
-    from scanify.verify.request import Loops
     from scanify.verify.verdict import CaseResult, LoopRun
 
 
 def loops_at(places: Iterable[Place]) -> "tuple[Loops, ...]":
     """Return the loops that begin at these places, by file, as a run is watched for them."""
-    from scanify.verify.request import Loops
-
     lines: dict[Path, list[int]] = {}
     for place in places:
         lines.setdefault(normal(place.path), []).append(place.span.line)
@@ -56,10 +56,6 @@ def runs_of(
 ) -> "tuple[CaseResult, ...]":
     """Run cases or commands with the source as it is; the `loops` of the results are those at these places."""
     from rich.console import Console
-
-    from scanify.report.progress import progress
-    from scanify.verify.request import REACHED
-    from scanify.verify.run import verify
 
     sources = [project.source(path) for path in sorted({place.path for place in places})]
     original = {source.path: encode(source, source.text) for source in sources}

@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from scanify.verify.measure.advise import advise
+from scanify.verify.verdict import Advice
+
 if TYPE_CHECKING:
-    from scanify.verify.verdict import Advice, Verification
+    from scanify.verify.verdict import Verification
 
 
 def advice_on(verify: "Callable[..., Verification]") -> "tuple[Advice, ...]":
@@ -13,9 +16,6 @@ def advice_on(verify: "Callable[..., Verification]") -> "tuple[Advice, ...]":
     `verify` runs the cases; it is told the policies and the comparer. A case that cannot be timed is told too: advice
     is no reason to fail.
     """
-    from scanify.verify.measure.advise import advise
-    from scanify.verify.verdict import Advice
-
     # Without remat a scan computes what its loop does, so that what remat costs is not taken for what scanning costs;
     # and as it is written (None) it is what the user gets.
     timed = verify(policies=("none", None), measure=True, comparer="scanify.verify.measure.timing:timed_case")

@@ -11,6 +11,8 @@ from scanify.commands.verifying.policies import against_loops
 from scanify.configuration.config import AUTO, Config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources, with_policy
+from scanify.verify.children.limits import parse_memory
+from scanify.verify.measure.choose import choose
 
 if TYPE_CHECKING:
     from scanify.verify.measure.choose import Choice
@@ -40,8 +42,6 @@ def budget_bytes(option: str | None, policy: str | None, config: Config) -> int 
     if policy != AUTO:
         named = "no policy is to be chosen" if policy is None else f"the policy is {policy}"
         raise ScanifyError(f"--memory-budget goes with --remat auto, which chooses a policy by it; here {named}")
-    from scanify.verify.children.limits import parse_memory
-
     return parse_memory(option)
 
 
@@ -61,8 +61,6 @@ def choose_and_rewrite(outcome: Outcome, given: Given, run: CaseRun, budget: int
     The second verification is of the text that would be written: that it does what the policy says, and so is the
     version that was measured.
     """
-    from scanify.verify.measure.choose import choose
-
     measured = verify_outcome(
         against_loops(outcome, given) or outcome, given.project, run, requested=None, measure=True
     )

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scanify.commands.verifying.target import target_of
 from scanify.configuration.config import Config
@@ -20,9 +19,7 @@ from scanify.source.read import decode
 from scanify.source.revision import files_differing, tree_of
 from scanify.source.root import normal
 from scanify.verify.cases.case import CaseSpec
-
-if TYPE_CHECKING:
-    from scanify.verify.request import Tree
+from scanify.verify.request import Tree
 
 
 class NewFile(ScanifyError):
@@ -141,8 +138,6 @@ def since_by_case(
 
 @contextmanager
 def _tree(revision: str, folder: Path) -> "Iterator[Tree]":
-    from scanify.verify.request import Tree
-
     with tree_of(revision, folder) as copy:
         yield Tree(copy, top_of(folder))
 

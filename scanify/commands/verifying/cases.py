@@ -13,8 +13,11 @@ from scanify.commands.verifying.options import CaseRun
 from scanify.configuration.config import REMATS
 from scanify.errors import ScanifyError
 from scanify.pipeline import HeldBack, Outcome, Project, Stack, rewrite_sources
+from scanify.report.progress import progress
 from scanify.report.sentences import plural, shown, unshown, where
 from scanify.source.notebook.text import is_notebook
+from scanify.verify import verify
+from scanify.verify.depth import short_loops
 
 if TYPE_CHECKING:
     from scanify.commands.verifying.by_hand import ByHand
@@ -75,8 +78,6 @@ def short_plans(verified: "Verification", plans: Sequence[Plan]) -> dict[Place, 
 
     None if anything else is wrong: that is to be mended first.
     """
-    from scanify.verify.depth import short_loops
-
     if verified.good or any(not replace(case, depth=None).good for case in verified.cases):
         return {}
     found = {}
@@ -104,9 +105,6 @@ def verify_outcome(
 ) -> "Verification":
     """Verify what `outcome` would change, under all policies unless some are named. None is the policy as written."""
     from rich.console import Console
-
-    from scanify.report.progress import progress
-    from scanify.verify.run import verify
 
     with progress(Console(stderr=True)) as notify:
         done = verify(
@@ -156,9 +154,6 @@ def verify_by_hand(
 ) -> "Verification":
     """Verify a change that somebody made by hand."""
     from rich.console import Console
-
-    from scanify.report.progress import progress
-    from scanify.verify.run import verify
 
     with progress(Console(stderr=True)) as notify:
         return verify(

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from scanify.commands.verifying.options import CaseRun
 from scanify.errors import Exit, ScanifyError
+from scanify.replay.check import FORMAT, replay, seal
+from scanify.replay.read import Rejected
 from scanify.report.terminal import tell
+from scanify.verify.run import versions
 
 if TYPE_CHECKING:
     from scanify.verify.verdict import Verification
@@ -44,9 +47,6 @@ def proofs_into(path: str | None) -> Iterator[Keep]:
 
 
 def _save(path: Path, cases: list[str]) -> None:
-    from scanify.replay.check import FORMAT, seal
-    from scanify.verify.run import versions
-
     read = [json.loads(each) for each in cases]
     count = sum(len(case["checks"]) for case in read)
     for case in read:
@@ -66,9 +66,6 @@ def _save(path: Path, cases: list[str]) -> None:
 
 def replay_file(path: str) -> int:
     """Check a certificate, and say what it shows. Exits with 3 where it does not."""
-    from scanify.replay.check import replay
-    from scanify.replay.read import Rejected
-
     try:
         data = Path(path).read_bytes()
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()

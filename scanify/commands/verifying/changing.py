@@ -11,6 +11,7 @@ import click
 from scanify.commands.common import Given, in_colour
 from scanify.commands.verifying.options import CaseRun, Running, choose_run
 from scanify.errors import ScanifyError
+from scanify.report import diff
 from scanify.report.terminal import tell
 from scanify.source.write import write_all
 
@@ -69,8 +70,6 @@ def run_before_writing(cases: tuple[str, ...], given: Given, running: Running, n
 
 def show_diff(before: Mapping[Path, str], after: Mapping[Path, str]) -> None:
     """Print what changes, in colours on a terminal."""
-    from scanify.report import diff
-
     text = diff.render(before, after, Path.cwd())
     click.echo(diff.coloured(text) if in_colour() else text, nl=False, color=in_colour())
 

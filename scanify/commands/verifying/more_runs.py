@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.errors import ScanifyError
+from scanify.verify.verdict import Status, Verdict
 
 if TYPE_CHECKING:
     from scanify.verify.verdict import CaseResult, Verification
@@ -47,7 +48,6 @@ def with_losses(result: "Verification", verify: "Callable[..., Verification]") -
 
     `verify` runs the cases, given the policies and the comparer. A case that cannot be trained is NOT RUN.
     """
-    from scanify.verify.verdict import Status, Verdict
 
     def added(case: "CaseResult", trained: "CaseResult") -> "CaseResult":
         error = None if trained.error is None else Verdict(Status.NOT_RUN, trained.error)

@@ -10,11 +10,12 @@ import click
 
 from scanify.configuration.config import Config
 from scanify.errors import ScanifyError
+from scanify.verify.cache.cache import Cache
+from scanify.verify.cases.case import command_case, parse_case
+from scanify.verify.children.limits import Limits, parse_memory
 
 if TYPE_CHECKING:
-    from scanify.verify.cache.cache import Cache
     from scanify.verify.cases.case import CaseSpec
-    from scanify.verify.children.limits import Limits
 
 _RUNNING = (
     click.option("--abstract", is_flag=True, help="Build the model under jax.eval_shape: shapes only, no weights."),
@@ -67,14 +68,10 @@ class Running:
     @property
     def limits(self) -> "Limits":
         """The limits of each case. Raises ScanifyError if the memory is not a size."""
-        from scanify.verify.children.limits import Limits
-
         return self.limited(Limits())
 
     def limited(self, limits: "Limits") -> "Limits":
         """Return `limits` with those of the command line in place of them. Raises ScanifyError as above."""
-        from scanify.verify.children.limits import parse_memory
-
         if self.seconds is not None:
             limits = replace(limits, seconds=self.seconds)
         return limits if self.memory is None else replace(limits, memory=parse_memory(self.memory))
@@ -157,8 +154,6 @@ def _choose_cases(named: tuple[str, ...], config: Config, commands: tuple[str, .
     """
     known, runs = dict(config.cases), dict(config.commands)
     if commands or set(named) & set(runs) or (runs and not named):
-        from scanify.verify.cases.case import command_case
-
         recorded = choose_commands(commands)
         recorded += [command_case(runs[name], config.root) for name in named if name in runs]
         if not named and not commands:
@@ -172,8 +167,6 @@ def _choose_cases(named: tuple[str, ...], config: Config, commands: tuple[str, .
         raise ScanifyError(f"a case is FILE:FUNCTION, such as cases.py:gpt, or a name; got {unknown[0]!r}; {there}")
     if not named and not known:
         return ()
-    from scanify.verify.cases.case import parse_case
-
     if not named:
         return tuple(parse_case(text, config.root) for text in known.values())
     return tuple(parse_case(known[text], config.root) if text in known else parse_case(text) for text in named)
@@ -181,8 +174,6 @@ def _choose_cases(named: tuple[str, ...], config: Config, commands: tuple[str, .
 
 def choose_commands(commands: tuple[str, ...]) -> "list[CaseSpec]":
     """Return the cases that the commands of the command line are. Raises ScanifyError if there is no such program."""
-    from scanify.verify.cases.case import command_case
-
     return [command_case(text, Path.cwd()) for text in commands]
 
 
@@ -197,7 +188,5 @@ def choose_run(named: tuple[str, ...], config: Config, running: Running) -> Case
     cases = _choose_cases(named, config, running.commands)
     if not cases:
         return None
-    from scanify.verify.cache.cache import Cache
-
     cache = Cache.of(config.root) if running.cache else None
     return CaseRun(cases, running.limits, running.abstract, cache, execute=running.execute)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from scanify.commands.common import Given
 from scanify.pipeline import Outcome, with_policy
 from scanify.source.read import encode
+from scanify.unrolling import unroll_project
 
 
 def measurable(outcome: Outcome, given: Given) -> Outcome:
@@ -25,8 +26,6 @@ def against_loops(outcome: Outcome, given: Given) -> Outcome | None:
     """
     if outcome.applied or not outcome.changes or not given.changes_policies:
         return outcome
-    from scanify.unrolling.project import unroll_project
-
     loops = unroll_project(given.project, unsafe=True).texts
     if not outcome.changes.keys() <= loops.keys():
         return None

@@ -12,7 +12,9 @@ from scanify.commands.common import Given
 from scanify.commands.verifying.options import CaseRun, Running
 from scanify.errors import ScanifyError
 from scanify.propose.owners import owners
+from scanify.propose.propose import propose, written
 from scanify.propose.uses.texts import script_with
+from scanify.report.progress import progress
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
 from scanify.source.notebook.text import is_notebook
@@ -63,8 +65,6 @@ def run_for_held(held: Sequence[Plan], given: Given, running: Running) -> Iterat
 
 @contextmanager
 def _run(proposals: "Proposals", running: Running) -> Iterator[CaseRun]:
-    from scanify.propose.propose import written
-
     name = shown(proposals.target, Path.cwd())
     for each in proposals.cases:
         tell(
@@ -78,9 +78,6 @@ def _run(proposals: "Proposals", running: Running) -> Iterator[CaseRun]:
 
 def _proposals(given: Given, plans: Sequence[Plan]) -> "Proposals":
     from rich.console import Console
-
-    from scanify.propose.propose import propose
-    from scanify.report.progress import progress
 
     source = given.project.sources[0]
     with progress(Console(stderr=True)) as notify:

@@ -11,7 +11,7 @@ from scanify.analysis.plan import BEYOND_THE_TARGET, Holds, Plan, Refusal
 from scanify.analysis.stack import CallStack, InitStack
 from scanify.emit.policy import policy_expression
 from scanify.emit.target import Target
-from scanify.emit.targets import SCANIFY, TARGETS
+from scanify.emit.targets.every import SCANIFY, TARGETS
 from scanify.emit.targets.pieces import counted
 
 Loops = Sequence[Plan | Refusal]

@@ -1,1 +1,14 @@
-"""Profiles as text, JSON and HTML."""
+"""Profiles as text, JSON and HTML. What is named here needs rich, which a call imports."""
+
+from typing import TYPE_CHECKING
+
+from scanify.on_call import on_call
+
+if TYPE_CHECKING:
+    from scanify.report.profile.text import print_profile, profile_text
+else:
+    print_profile, profile_text = (
+        on_call("scanify.report.profile.text", name) for name in ("print_profile", "profile_text")
+    )
+
+__all__ = ["print_profile", "profile_text"]

@@ -10,7 +10,9 @@ from typing import Any
 
 from scanify.verify.cases.case import CaseError, CaseSpec, check_returned
 from scanify.verify.cases.failure import describe
+from scanify.verify.cases.other_keys import moved_in, other_keys
 from scanify.verify.cases.sweep import Arguments
+from scanify.verify.training.step import optimizer_of
 from scanify.verify.verdict import LoopRun
 from scanify.verify.versions.loaded import Version
 from scanify.verify.versions.overlay import Overlay
@@ -48,8 +50,6 @@ class CaseBuild:
     @property
     def optimizer(self) -> Any:
         """With what the case trains; None where it does not say."""
-        from scanify.verify.training.step import optimizer_of
-
         return optimizer_of(getattr(self.function, "optimizer", None), self.module)
 
     @property
@@ -90,8 +90,6 @@ class CaseBuild:
         """What the case returns with other `keys` (`scanify.verify.cases.other_keys.Keys`) than those that it makes;
         None if it makes none.
         """
-        from scanify.verify.cases.other_keys import moved_in, other_keys
-
         arguments, given = moved_in(self.arguments, keys)
         with other_keys(vars(self.cases), self._is_models, keys) as made, self.overlay.active(self.version):
             returned = check_returned(self.function(self.module, **arguments), self.spec)

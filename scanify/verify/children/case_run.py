@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scanify.errors import ScanifyError
 from scanify.verify.cases.case import CaseError, find_function
@@ -21,16 +21,19 @@ from scanify.verify.cases.failure import user_frames
 from scanify.verify.cases.iterations import watched_loops
 from scanify.verify.cases.looked_at import taken_from, watch
 from scanify.verify.cases.sweep import Arguments, find_sweep, shown
+from scanify.verify.certificate.write import Certificate
+from scanify.verify.children.alone import Alone
 from scanify.verify.children.case_build import CaseBuild, told_of
 from scanify.verify.children.telling import tell
+from scanify.verify.linen.model import with_variables
+from scanify.verify.linen.streams import Streams
 from scanify.verify.mesh.devices import virtual_devices
+from scanify.verify.objects.statics import users_modules
 from scanify.verify.request import Request
 from scanify.verify.verdict import CaseResult
 from scanify.verify.versions.loaded import Version
+from scanify.verify.versions.settings import Settings, recorded
 from scanify.verify.versions.versions import overlay_of, target_of
-
-if TYPE_CHECKING:
-    from scanify.verify.versions.settings import Settings
 
 Variant = tuple[tuple[str, str], ...]
 _COUNTING = ("compare_case", "reached_case")  # comparers that count the iterations of loops
@@ -81,12 +84,7 @@ class CaseProcess:
     def results(self) -> Iterator[CaseResult]:
         """One result for each variant of the case. What it takes to load the case is part of the first."""
         compare = self._timed("import jax", self._comparer)
-        from scanify.verify.objects.statics import users_modules
-        from scanify.verify.versions.settings import Settings, recorded
-
         if self.lifeline is not None and compare.__name__ == "compare_case":
-            from scanify.verify.children.alone import Alone
-
             self.alone = Alone(self._load_alone, abstract=self.request.abstract, lifeline=self.lifeline)
         settings = Settings(self.overlay.version_of)
         with self.overlay, users_modules(self.overlay.is_users), recorded(settings):
@@ -120,8 +118,6 @@ class CaseProcess:
         if self.request.certificates is None:
             yield given
             return
-        from scanify.verify.certificate.write import Certificate
-
         given["certificate"] = Certificate(" ".join([self.request.case.text, *(f"{k}={v}" for k, v in variant)]))
         yield given
         if given["good"]:
@@ -129,8 +125,6 @@ class CaseProcess:
 
     def _load_alone(self, name: str) -> Callable[[int], CaseBuild]:
         """Load one version in a process of its own, which stays as it is from then on."""
-        from scanify.verify.objects.statics import users_modules
-
         version = self.overlay.original if name == self.overlay.original.name else self.overlay.rewritten
         self.overlay.__enter__()
         users_modules(self.overlay.is_users).__enter__()
@@ -286,9 +280,6 @@ class CaseProcess:
 
     def _called(self, build: CaseBuild) -> CaseError | None:
         import equinox as eqx
-
-        from scanify.verify.linen.model import with_variables
-        from scanify.verify.linen.streams import Streams
 
         try:
             model, args, kwargs = with_variables(build(), Streams())

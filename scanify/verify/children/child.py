@@ -7,6 +7,8 @@ from contextlib import suppress
 from scanify.verify.children.case_run import CaseProcess, message_of
 from scanify.verify.children.in_child import serve
 from scanify.verify.children.telling import listening
+from scanify.verify.recorded.process import RecordedProcess
+from scanify.verify.recorded.reached import ReachedProcess
 from scanify.verify.request import REACHED, Request, Response
 from scanify.verify.verdict import CaseResult
 from scanify.verify.versions.other_data import across_trees
@@ -27,11 +29,7 @@ def _process_for(request: Request, lifeline: int | None) -> CaseProcess:
     if request.case.command is None:
         return CaseProcess(request, lifeline)
     if request.comparer == REACHED:
-        from scanify.verify.recorded.reached import ReachedProcess
-
         return ReachedProcess(request)
-    from scanify.verify.recorded.process import RecordedProcess
-
     return RecordedProcess(request)
 
 

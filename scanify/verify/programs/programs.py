@@ -14,6 +14,7 @@ from scanify.verify.programs.flat import flat_outputs
 from scanify.verify.programs.jvp import jvp, second
 from scanify.verify.programs.trace import Traced, Version, differentiated, gradients, trace, under
 from scanify.verify.programs.vmap import Nest
+from scanify.verify.training.step import step
 from scanify.verify.values.arrays import is_inexact
 
 
@@ -86,8 +87,6 @@ def _vmap(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
 
 
 def _step(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
-    from scanify.verify.training.step import step  # reads the figures of values, which trace programs
-
     return jax.make_jaxpr(lambda leaves, grads: step(program, leaves, grads, job.leaves))(
         avals, _moves(avals, job.leaves)
     )

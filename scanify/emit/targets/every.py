@@ -1,0 +1,22 @@
+"""The targets, one module each: to add one, write its module and name it here."""
+
+from scanify.emit.target import Target
+from scanify.emit.targets import array_stacked, arrays, haliax, lax, linen, nnx
+
+SCANIFY = "scanify"
+"""The target of a rewrite that names none."""
+
+TARGETS: dict[str, Target] = {
+    SCANIFY: array_stacked,
+    "haliax": haliax,
+    arrays.HALIAX: arrays.OF_HALIAX,
+    arrays.LEVANTER: arrays.OF_LEVANTER,
+    "lax": lax,
+    "nnx": nnx,
+    "linen": linen,
+}
+
+
+def policy_at_run_time(target: str) -> bool:
+    """Return whether what a target writes asks for its remat policy when the program is traced."""
+    return TARGETS[target].POLICY_AT_RUN_TIME
