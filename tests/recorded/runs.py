@@ -68,7 +68,7 @@ x = jnp.ones(4)
 def run(
     folder: Path, program: str, comparer: str = "tests.recorded.runs:described", edit: tuple[str, str] | None = None
 ) -> tuple[CaseResult, ...]:
-    """Run a program that goes on after `PROGRAM`, with what a rewrite of `MODEL` gives; `edit` changes that."""
+    """Run a program that goes on after `PROGRAM`, with what a rewrite of both gives; `edit` changes that."""
     return run_case(request(folder, program, comparer, edit))
 
 
@@ -80,9 +80,10 @@ def request(folder: Path, program: str, comparer: str, edit: tuple[str, str] | N
     outcome = rewrite_sources(Project.load(files), accept=lambda plan: True, undecided=lambda place: True)
     changed = dict(outcome.changes)
     if edit is not None:
-        before, after = changed[files[0]]
-        assert edit[0].encode() in after
-        changed[files[0]] = before, after.replace(edit[0].encode(), edit[1].encode())
+        old, new = (text.encode() for text in edit)
+        (path,) = (path for path, (_, after) in changed.items() if old in after)
+        before, after = changed[path]
+        changed[path] = before, after.replace(old, new)
     return Request(
         case=command_case("python program.py", folder),
         target=folder / "model.py",

@@ -75,3 +75,85 @@ def test_leaves_are_named_as_the_function_names_them(tmp_path: Path) -> None:
     results = run(tmp_path, "net(x)", COMPARE, edit)
     assert results[0].parameters is not None
     assert results[0].parameters.reason.startswith("layers[0].linear.weight is ")
+
+
+CHUNKS = """
+class Chunk(eqx.Module):
+    layers: list
+    scale: float = eqx.field(static=True)
+
+    def __init__(self, depth, scale, *, key):
+        self.layers = [Block(4, key=k) for k in jax.random.split(key, depth)]
+        self.scale = scale
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = self.scale * layer(x)
+        return x
+
+class Whole(eqx.Module):
+    chunks: tuple
+
+    def __init__(self, depths, scale, *, key):
+        keys = jax.random.split(key, len(depths))
+        self.chunks = tuple(Chunk(depth, scale, key=k) for depth, k in zip(depths, keys))
+
+    def __call__(self, x):
+        for chunk in self.chunks:
+            x = chunk(x)
+        return x
+
+def several(key):
+    first, second = jax.random.split(key)
+    return Chunk(3, 0.5, key=first), Chunk(3, 0.5, key=second)
+
+chunk, other = several(jax.random.key(0))
+"""
+TRACED = "eqx.filter_jit(lambda chunk, x: chunk(x))(chunk, x)"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(
+            "for scale in (0.5, 0.25):\n    Whole([3, 4], scale, key=jax.random.key(1))(x)", id="static fields differ"
+        ),
+        pytest.param("Whole([3, 4, 3], 0.5, key=jax.random.key(1))(x)", id="keys differ"),
+        pytest.param(f"third = Chunk(3, 0.25, key=jax.random.key(2))\n{TRACED}", id="in a jit"),
+    ],
+)
+def test_a_traced_model_is_made_as_the_run_made_it(program: str, tmp_path: Path) -> None:
+    """The list of chunks becomes a sequence, in which the rewritten version calls chunks with tracers."""
+    results = run(tmp_path, CHUNKS + program, COMPARE)
+    assert [verdicts(result) for result in results] == [(Status.PROVED,) * 3] * len(results)
+
+
+@pytest.mark.parametrize(
+    ("edit", "found"),
+    [
+        pytest.param(("key=first)", "key=second)"), (Status.FAILED, Status.PROVED), id="one of two keys"),
+        pytest.param(
+            ("Chunk(3, 0.5, key=first), C", "*[Chunk(3, 0.5, key=second)] * 1, C"),
+            (Status.FAILED, Status.PROVED),
+            id="made twice from one key",
+        ),
+        pytest.param(
+            ("return Chunk(3, 0.5, key=first), Chunk(3, 0.5, key=second)", "return [Chunk(3, 0.5, key=first)] * 2"),
+            (Status.NOT_RUN, Status.PROVED),
+            id="made once",
+        ),
+        pytest.param(
+            (
+                "chunk, other = several(jax.random.key(0))",
+                "chunk, other = several(jax.random.key(0))\nobject.__setattr__(chunk, 'scale', 1.0)",
+            ),
+            (Status.FAILED, Status.FAILED),
+            id="a static field set afterwards",
+        ),
+    ],
+)
+def test_a_traced_model_that_is_made_otherwise_is_not_proved(
+    edit: tuple[str, str], found: tuple[Status, Status], tmp_path: Path
+) -> None:
+    (result,) = run(tmp_path, CHUNKS + TRACED, COMPARE, edit)
+    assert verdicts(result)[:2] == found

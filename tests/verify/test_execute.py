@@ -237,3 +237,55 @@ def test_a_loop_that_does_not_end_at_the_values_of_the_case_is_not_executed() ->
         found = compared(execute=True, model=Endless)
     assert {each for each, _ in statuses(found)} == {Status.NOT_RUN}
     assert "did not end within 1 s" in found.policies[0].outputs.reason
+
+
+class Centred(eqx.Module):
+    """The mean is taken away, so that the gradient of the shift is rounding alone."""
+
+    w: jax.Array
+    shift: jax.Array
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return jnp.tanh(self.apply(x))
+
+    def apply(self, x: jax.Array) -> jax.Array:
+        y = self.w[0] * jnp.linspace(0.0, 0.01, 4096).reshape(512, 8) * x[0] + self.shift
+        return y - jnp.mean(y, 0)
+
+
+class Shifted(Centred):
+    """No other array than the shift has a gradient."""
+
+    def apply(self, x: jax.Array) -> jax.Array:
+        still = Centred(jax.lax.stop_gradient(self.w), self.shift)
+        return still.apply(jax.lax.stop_gradient(x))
+
+
+def centred(w: jax.Array) -> Centred:
+    return Centred(w, jnp.ones(8))
+
+
+def shift_changed(size: float) -> Callable[[Any, Any], Any]:
+    return lambda outputs, grads: (outputs, [grads[0], grads[1] + size, *grads[2:]])
+
+
+def test_a_gradient_that_is_rounding_alone_is_named_and_the_others_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        miscompiled(patch, shift_changed(4e-6))
+        found = compared(execute=True, model=centred)
+    assert statuses(found) == {(Status.PROVED, Status.PROVED)}
+    assert "execution shows nothing of the gradient of shift" in found.policies[0].gradients.reason
+    with monkeypatch.context() as patch:
+        miscompiled(patch, shift_changed(1e-3))
+        assert statuses(compared(execute=True, model=centred)) == {(Status.PROVED, Status.FAILED)}
+    miscompiled(monkeypatch, lambda outputs, grads: (outputs, [grads[0] * 1.001, grads[1] + 4e-6, *grads[2:]]))
+    assert statuses(compared(execute=True, model=centred)) == {(Status.PROVED, Status.FAILED)}
+
+
+def test_gradients_that_are_all_rounding_alone_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    miscompiled(monkeypatch, shift_changed(2e-6))
+    found = compared(execute=True, model=lambda w: Shifted(w, jnp.ones(8)))
+    assert statuses(found) == {(Status.PROVED, Status.NOT_RUN)}
+    assert "rounding alone changes the result" in found.policies[0].gradients.reason

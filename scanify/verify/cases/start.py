@@ -18,8 +18,8 @@ class Start(Enum):
 
 UNSEEN = {
     Start.VALUES: "equal in this run; the construction of the model was not seen, so no other key was tried",
-    Start.UNKNOWN: "the run calls the model while it is traced, so its parameters have no values, and no construction "
-    "with these shapes was seen",
+    Start.UNKNOWN: "the run calls the model while it is traced, so its parameters have no values, and the "
+    "construction that it is from was not seen",
 }
 
 

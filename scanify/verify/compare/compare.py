@@ -19,7 +19,7 @@ from scanify.verify.compare.gradients import Gradients, gradients
 from scanify.verify.compare.judge import Once, Subject
 from scanify.verify.compare.keys import keys
 from scanify.verify.compare.outputs import different_outputs, outputs
-from scanify.verify.compare.parameters import from_any_key, same_parameters, unlike_statics
+from scanify.verify.compare.parameters import from_any_key, same_parameters, unlike_alternatives, unlike_statics
 from scanify.verify.compare.tangents import tangents
 from scanify.verify.leaves.correspond import Mismatch
 from scanify.verify.leaves.layer_names import Layer
@@ -161,6 +161,9 @@ class _Case:
         if Start.SAME_SOURCE in starts or Start.UNKNOWN in starts:
             known = Verdict(Status.PROVED) if Start.SAME_SOURCE in starts else None
             return unlike_statics(both.found) or known or Verdict(Status.NOT_RUN, UNSEEN[Start.UNKNOWN])
+        unlike = unlike_alternatives(before, after, both, self.files, abstract=self.abstract)
+        if unlike is not None:
+            return unlike
         found = same_parameters(first, second, both.found, both.inputs, self.files, self.certificate)
         if found.status is Status.FAILED and first.proviso and not self.abstract:
             # Linen runs what it scans as one program, which may round otherwise than the same operations one by one.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -26,7 +27,7 @@ from scanify.verify.values.figures import distances
 from scanify.verify.values.limited import may_not_end
 from scanify.verify.values.numeric import WORSE, tells
 from scanify.verify.values.points import near, shaken
-from scanify.verify.values.tolerances import coarsest, dtypes_of, loosest, rounding_size, tolerance
+from scanify.verify.values.tolerances import LOOSEST_COARSE, coarsest, dtypes_of, loosest, rounding_size, tolerance
 from scanify.verify.verdict import Status, Verdict
 
 # Outputs, and gradients of the leaves that both versions share.
@@ -91,12 +92,13 @@ def _run(program: Compiled, own: Sequence[Any], cotangents: Sequence[Any]) -> Va
 def _rounded(
     subject: Subject, executables: Executables, leaves: Sequence[Any], cotangents: Sequence[Any]
 ) -> Values | None:
-    """What the original makes of leaves that are rounded once more; None if it raises."""
+    """What the original makes of leaves and cotangents that are rounded once more; None if it raises."""
 
     def compute() -> Values | None:
         program = executables.of(subject.both.before, subject.both.avals, subject.original, None)
         try:
-            return _run(program, program.program.own(shaken(leaves, rounding_size(_limit(subject)))), cotangents)
+            moved, weights = (shaken(some, rounding_size(_limit(subject))) for some in (leaves, cotangents))
+            return _run(program, program.program.own(moved), weights)
         except Exception:  # user code, in callbacks, may raise anything
             return None
 
@@ -115,8 +117,10 @@ def _judged(
 ) -> Verdict:
     """The verdict on the outputs (`at` 0) or the gradients (1) where both versions were run.
 
-    An array may be further apart than the tolerance by what rounding its leaves does to it in the original: a scan is
-    compiled to other fusions than a loop, and in a coarse dtype each of them rounds elsewhere.
+    An array may be further apart than the tolerance by what rounding its inputs does to it in the original: a scan is
+    compiled to other fusions than a loop, and in a coarse dtype each of them rounds elsewhere. An array that is nothing
+    but rounding is named in the verdict, as the gradient of a bias in front of a normalisation: what is shown then is
+    shown by the others.
     """
     if verdict.status is not Status.PROVED:
         return verdict
@@ -134,10 +138,23 @@ def _judged(
         text = "the programs are proved equal, and what they are compiled to is not: the compiler changed one of them"
         return Verdict(Status.FAILED, f"{text}; its own dtypes {worst} (tolerance {bound:.2g})")
     most = loosest(limit)
-    hidden = next((each for each in apart if each.relative > most), None)
-    if hidden is not None:
-        return _not_run(f"rounding alone changes the result as much as the two are apart: {hidden}")
-    return verdict
+    hidden = [number for number, each in enumerate(apart) if each.relative > most]
+    if not hidden:
+        return verdict
+    values = [value for number, value in enumerate(before) if number not in hidden]
+    shown = tells(values) and any(np.any(plain(value)) for value in values)
+    real = [n for n in hidden if moved is None or not _is_rounding(before[n], moved[at][n])]
+    if real or not shown:
+        where = apart[(real or hidden)[0]]
+        return _not_run(f"rounding alone changes the result as much as the two are apart: {where}")
+    more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
+    said = f"execution shows nothing of {names[hidden[0]]}{more}, which is rounding alone"
+    return replace(verdict, reason="; ".join(filter(None, (verdict.reason, said))))
+
+
+def _is_rounding(value: Any, moved: Any) -> bool:
+    """True if rounding the inputs changes an array by as much as its own size."""
+    return distances([""], [value], [moved])[0].relative > LOOSEST_COARSE
 
 
 def _limit(subject: Subject) -> float:

@@ -84,6 +84,24 @@ def unlike_statics(found: Correspondence) -> Verdict | None:
     return None
 
 
+def unlike_alternatives(before: Case, after: Case, both: Pair, files: Files, *, abstract: bool) -> Verdict | None:
+    """The verdict on the other models that a recorded call may have been traced with; None if all are the same.
+
+    Which of the models that a run constructs is called cannot be seen from tracers, so all of them are compared, in the
+    order in which each version constructs them.
+    """
+    first, second = (getattr(case, "alternatives", list)() for case in (before, after))
+    if len(first) != len(second):
+        counts = f"{len(first) + 1} in the original, {len(second) + 1} in the rewritten version"
+        return Verdict(Status.NOT_RUN, f"the run constructs several models like the one it traces ({counts})")
+    for pair in zip(first, second, strict=True):
+        models = [build(case, abstract=abstract) for case in pair]
+        found = same_parameters(models[0], models[1], both.found, both.inputs, files)
+        if not found.good:
+            return found
+    return None
+
+
 @dataclass(frozen=True)
 class AnyKey:
     """Both constructors as functions of the random keys that the case makes; `models` are made with its own ones.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
@@ -15,8 +15,10 @@ from scanify.verify.cases.case import CaseError
 from scanify.verify.cases.other_keys import moved_in, other_keys
 from scanify.verify.cases.start import Start
 from scanify.verify.children.case_build import told_of
+from scanify.verify.leaves.correspond import Correspondence, correspond
 from scanify.verify.recorded.call import Axes, Construction, RecordedCall
 from scanify.verify.recorded.snapshot import Array, Snapshot
+from scanify.verify.recorded.watch import CONSTRUCTIONS
 from scanify.verify.values.arrays import is_inexact, is_traced, plain, same_bits, struct
 from scanify.verify.verdict import LoopRun
 from scanify.verify.versions.loaded import Version
@@ -30,8 +32,9 @@ class RecordedBuild:
     """Gives the model and the arguments of a recorded call, as `scanify.verify.children.case_build.CaseBuild` does.
 
     `drawn` says of each array of the arguments, by name, whether it was a tracer in one of the versions: both get the
-    same values then. `constructions` are those of the user's classes; `untouched` is true if the versions differ in the
-    functions that are recorded alone. `loops` are those of the function that the rewritten version lacks.
+    same values then. So do the arguments `traced`, which hold modules: both versions construct them, as the `at`-th
+    last of those that the run constructs like them. `untouched` is true if the versions differ in the functions that
+    are recorded alone. `loops` are those of the function that the rewritten version lacks.
     """
 
     text: str
@@ -39,8 +42,9 @@ class RecordedBuild:
     version: Version
     call: RecordedCall
     drawn: Mapping[str, Sequence[bool]]
-    constructions: Mapping[type, Sequence[Construction]]
+    traced: frozenset[str]
     untouched: bool = False
+    at: int = 1
     loops: tuple[LoopRun, ...] = ()
     error: CaseError | None = None
     raised: BaseException | None = None
@@ -51,7 +55,7 @@ class RecordedBuild:
     optimizer: Any = None
     shardings: Any = None
     pipeline: Any = None
-    _made: dict[str, Construction | None] = field(default_factory=dict)
+    _made: dict[str, list[Construction]] = field(default_factory=dict)
     _axes: Axes | None = None
 
     def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -90,35 +94,55 @@ class RecordedBuild:
         return False
 
     def _given(self, name: str, part: Snapshot) -> Any:
-        construction = self.construction(name) if part.traced else None
-        return part.restored(_seed(name)) if construction is None else self._constructed(construction, part)
+        construction = self.construction(name) if name in self.traced else None
+        if construction is None:
+            return part.restored(_seed(name))
+        pairs = zip(jax.tree.leaves(self._constructed(construction, part)), part.leaves, strict=True)
+        leaves = [leaf if isinstance(recorded, Array) else recorded for leaf, recorded in pairs]
+        return jax.tree.unflatten(part.treedef, leaves)
 
     def start(self) -> Start:
         """What the run shows of the initial parameters."""
         if self.untouched:
             return Start.SAME_SOURCE
-        unseen = [part for name, part in self.call.given.items() if self.construction(name) is None]
-        unseen += [part for part in self.call.closure.values() if part.arrays]
-        if not unseen:
-            return Start.CONSTRUCTED
-        return Start.UNKNOWN if any(part.traced for part in unseen) else Start.VALUES
+        unseen = {name: part for name, part in self.call.given.items() if self.construction(name) is None}
+        closure = [part for part in self.call.closure.values() if part.arrays]
+        more = [name for name in self.traced if len(self.call.constructions.get(name, ())) >= CONSTRUCTIONS]
+        if more or self.traced & unseen.keys() or any(part.traced for part in closure):
+            return Start.UNKNOWN
+        return Start.VALUES if unseen or closure else Start.CONSTRUCTED
 
     def construction(self, name: str) -> Construction | None:
-        """The construction of an argument: one that gives its very arrays, or else arrays of their shapes.
+        """The construction of an argument: one that gives its very arrays, or else the `at`-th last one like it.
 
         Since then the run may have changed values, or the dtype of floats. None if no such construction was seen.
         """
+        fitting = self._fitting(name)
+        return fitting[-min(self.at, len(fitting))] if fitting else None
+
+    def alternatives(self) -> list[RecordedBuild]:
+        """The same call with each other construction that the tracers of its modules may come from."""
+        most = max((len(self._fitting(name)) for name in self.traced & self.call.given.keys()), default=1)
+        return [replace(self, at=at) for at in range(2, most + 1)]
+
+    def _fitting(self, name: str) -> list[Construction]:
+        """The constructions before the call of a model like an argument, or those of its very arrays if there are any.
+
+        Of an argument that was traced in one of the versions, arrays have no values to compare.
+        """
         if name not in self._made:
-            part, fitting = self.call.given[name], list[Construction]()
-            for each in self.constructions.get(self.call.owners.get(name, object), ()):
+            part, seen = self.call.given[name], self.call.constructions.get(name, ())
+            traced, fitting, equal = name in self.traced, list[Construction](), list[Construction]()
+            for each in seen:
                 try:
                     with self.overlay.active(self.version):
-                        leaves = jax.tree.leaves(self._constructed(each, part))
+                        made = self._constructed(each, part)
                 except Exception:  # with values of tracers that were drawn, the user's constructor may raise
                     continue
-                if len(leaves) == len(part.leaves) and all(map(_is_like, leaves, part.leaves)):
-                    fitting.insert(0 if all(map(_is_equal, leaves, part.leaves)) else len(fitting), each)
-            self._made[name] = fitting[0] if fitting else None
+                if _is_like(made, part):
+                    fitting.append(each)
+                    equal += [each] if not traced and all(map(_is_equal, jax.tree.leaves(made), part.leaves)) else []
+            self._made[name] = equal or fitting
         return self._made[name]
 
     def _constructed(self, construction: Construction, part: Snapshot, keys: Any = None) -> Any:
@@ -151,9 +175,20 @@ def _seed(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def _is_like(leaf: Any, recorded: Any) -> bool:
+def _is_like(made: Any, part: Snapshot) -> bool:
+    """True if a module is what was recorded in everything but the values of arrays, static fields included."""
+    leaves, treedef = jax.tree.flatten(made)
+    if len(leaves) != len(part.leaves) or not all(map(_may_be, leaves, part.leaves)):
+        return False
+    pairs = zip(leaves, part.leaves, strict=True)
+    holes = [recorded if isinstance(recorded, Array) else leaf for leaf, recorded in pairs]
+    found = correspond(jax.tree.unflatten(treedef, holes), part.tree())
+    return isinstance(found, Correspondence) and not found.statics
+
+
+def _may_be(leaf: Any, recorded: Any) -> bool:
     if not isinstance(recorded, Array):
-        return type(leaf) is type(recorded) and (not isinstance(leaf, _NUMBERS) or leaf == recorded)
+        return not is_traced(leaf)
     if isinstance(leaf, _NUMBERS):  # `jax.jit` makes tracers of them, too
         return recorded.values is None and not recorded.aval.shape
     return is_traced(leaf) and struct(leaf) == recorded.aval

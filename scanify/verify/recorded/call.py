@@ -74,8 +74,9 @@ class RecordedCall:
     """The call of a function with this number, counted from 0.
 
     `given` are the arguments that hold modules, `others` the other ones, `closure` what the function closes over, all
-    by name. `code` and `module_globals` are those of the function, `owners` the classes of the modules among `given`.
-    `axes` are the named axes that it is called under, as `vmap` and `shard_map` give them, with their sizes.
+    by name. `code` and `module_globals` are those of the function, `owners` the classes of the modules among `given`,
+    and `constructions` those of these classes before the call. `axes` are the named axes that it is called under, as
+    `vmap` and `shard_map` give them, with their sizes.
     """
 
     function: Function
@@ -86,12 +87,18 @@ class RecordedCall:
     others: Mapping[str, Snapshot]
     closure: Mapping[str, Snapshot]
     owners: Mapping[str, type]
+    constructions: Mapping[str, Sequence[Construction]]
     axes: Axes = ()
 
     @property
     def form(self) -> Any:
         """What calls of one kind share."""
         return [(name, part.form()) for part_of in self.parts for name, part in part_of.items()]
+
+    @property
+    def traced(self) -> frozenset[str]:
+        """The arguments that hold modules with tracers."""
+        return frozenset(name for name, part in self.given.items() if part.traced)
 
     @property
     def parts(self) -> tuple[Mapping[str, Snapshot], ...]:
@@ -108,8 +115,10 @@ class RecordedCall:
         return found
 
 
-def recorded(function: Function, number: int, frame: FrameType) -> RecordedCall:
-    """Record the call that a frame begins. Raises TypeError for generators and coroutines."""
+def recorded(
+    function: Function, number: int, frame: FrameType, constructions: Mapping[type, Sequence[Construction]]
+) -> RecordedCall:
+    """Record the call that a frame begins, after `constructions`. Raises TypeError for generators and coroutines."""
     code, values = frame.f_code, frame.f_locals
     if code.co_flags & _UNSUPPORTED:
         raise TypeError("generators and coroutines return no arrays, so their loops cannot be compared")
@@ -124,7 +133,8 @@ def recorded(function: Function, number: int, frame: FrameType) -> RecordedCall:
         for some in (holding, [name for name in names if name not in holding], closure)
     )
     owners = {name: type(values[name]) for name in holding if isinstance(values[name], eqx.Module)}
-    return RecordedCall(function, number, code, frame.f_globals, given, others, closed, owners, _named_axes())
+    made = {name: tuple(constructions.get(owner, ())) for name, owner in owners.items()}
+    return RecordedCall(function, number, code, frame.f_globals, given, others, closed, owners, made, _named_axes())
 
 
 def _named_axes() -> Axes:

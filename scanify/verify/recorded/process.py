@@ -52,15 +52,16 @@ class RecordedProcess(CaseProcess):
             raise CaseError(self._nothing_reached(wanted, original))
         if original.ending.text == ENDED:
             self.notes = ("the run was ended at the first calls of these loops: what later calls do is not shown",)
-        rewritten, pairs = original, [(call, call) for call in calls]
+        pairs = [(call, call) for call in calls]
         if any(change.original != change.rewritten for change in self.request.changes):
-            rewritten, pairs = self._ran_rewritten(calls, settings)
+            pairs = self._ran_rewritten(calls, settings)
         untouched = same_outside(self.request.changes, frozenset(call.function for call in calls))
         for call, other in pairs:
             variant = (("call", _shown(call, calls)),)
             drawn = {name: drawn_of(part.arrays, other.others[name].arrays) for name, part in call.others.items()}
-            sides = (call, self.overlay.original, original), (other, self.overlay.rewritten, rewritten)
-            first, second = (self.build_of(*side, drawn, untouched=untouched) for side in sides)
+            sides = (self.overlay.original, call), (self.overlay.rewritten, other)
+            more = drawn, call.traced | other.traced, untouched
+            first, second = (RecordedBuild(self.request.case.text, self.overlay, *side, *more) for side in sides)
             file = self.overlay.files(call.function.file) or call.function.file
             first.loops = tuple(LoopRun(file, loop.line, loop.head) for loop in wanted[call.function])
             yield variant, first, second
@@ -72,7 +73,7 @@ class RecordedProcess(CaseProcess):
 
     def _ran_rewritten(
         self, calls: Sequence[RecordedCall], settings: Settings
-    ) -> tuple[Run, list[tuple[RecordedCall, RecordedCall]]]:
+    ) -> list[tuple[RecordedCall, RecordedCall]]:
         """Run the command with the rewritten version, and pair its calls with those of the original."""
         numbers: dict[Function, list[int]] = {}
         for call in calls:
@@ -82,7 +83,7 @@ class RecordedProcess(CaseProcess):
         self._check_settings(settings)
         pairs = [(call, self._counterpart(call, rewritten)) for call in calls]
         self._check_repeats(pairs, numbers, settings)
-        return rewritten, pairs
+        return pairs
 
     def _is_users(self, name: str) -> bool:
         return self.overlay.files(name) is not None
@@ -130,13 +131,6 @@ class RecordedProcess(CaseProcess):
                     f"{call.number + 1} of {call.function.name}, {odd}. Seed what it draws, and take times and "
                     "downloads out of it"
                 )
-
-    def build_of(
-        self, call: RecordedCall, version: Version, run: Run, drawn: Mapping[str, Sequence[bool]], *, untouched: bool
-    ) -> RecordedBuild:
-        """Return what builds a version's recorded call."""
-        constructions = run.watcher.constructions
-        return RecordedBuild(self.request.case.text, self.overlay, version, call, drawn, constructions, untouched)
 
     def _nothing_reached(self, wanted: Mapping[Function, Sequence[Loop]], run: Run) -> str:
         text = self.request.case.text

@@ -10,6 +10,7 @@ from scanify.verify.cases.build import build
 from scanify.verify.cases.iterations import Iterations, watched_loops
 from scanify.verify.objects.statics import users_modules
 from scanify.verify.profile.source_loops import Loop
+from scanify.verify.recorded.build import RecordedBuild
 from scanify.verify.recorded.call import RecordedCall
 from scanify.verify.recorded.functions import Function, function_of_loop, functions_with
 from scanify.verify.recorded.process import RecordedProcess, Run, drawn_of
@@ -25,16 +26,16 @@ class ReachedProcess(RecordedProcess):
         loops = watched_loops(self.request)
         with self.overlay, users_modules(self.overlay.is_users):
             run = self.run_original(functions_with(loops))
-            counts = {(call.function, call.number): self._counted(call, run, loops) for call in run.watcher.calls}
+            counts = {(call.function, call.number): self._counted(call, loops) for call in run.watcher.calls}
         ending = run.ending.text if run.ending.text.startswith("raised") else ""
         notes = (f"{self.request.case.text} {ending}",) if ending else ()
         yield CaseResult(self.request.case.text, loops=tuple(_runs(loops, run, counts)), notes=notes)
 
-    def _counted(self, call: RecordedCall, run: Run, loops: Mapping[str, Sequence[Loop]]) -> Iterations | str:
+    def _counted(self, call: RecordedCall, loops: Mapping[str, Sequence[Loop]]) -> Iterations | str:
         """Trace a recorded call. Return why it cannot be traced if it cannot."""
         iterations = Iterations(loops)
         same = {name: drawn_of(part.arrays, part.arrays) for name, part in call.others.items()}
-        case = self.build_of(call, self.overlay.original, run, same, untouched=True)
+        case = RecordedBuild(self.request.case.text, self.overlay, self.overlay.original, call, same, call.traced)
         try:
             built = build(case, abstract=False)
             with iterations.watching(), self.overlay.active(self.overlay.original):

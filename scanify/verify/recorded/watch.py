@@ -24,7 +24,7 @@ from scanify.verify.versions.loaded import Version
 MOST = 3  # calls of one function that are recorded
 LEAST = 3  # iterations that are waited for: a scan over fewer saves nothing
 _HANDLER = dis.opmap["PUSH_EXC_INFO"]  # what a handler begins with
-_CONSTRUCTIONS = 16  # constructions of one class that are kept
+CONSTRUCTIONS = 16  # constructions of one class that are kept
 _CONSTRUCTOR: CodeType = type(eqx.Module).__call__.__code__
 
 
@@ -159,7 +159,7 @@ class Watcher:
         module = sys.modules.get(cls.__module__)
         if self.is_users(str(getattr(module, "__file__", ""))):
             found = self.constructions.setdefault(cls, [])
-            if len(found) < _CONSTRUCTIONS:
+            if len(found) < CONSTRUCTIONS:
                 found.append(constructed(cls, args, kwargs))
 
     def _record(self, function: Function, frame: FrameType) -> None:
@@ -173,7 +173,7 @@ class Watcher:
         elif len(mine) >= MOST and not self._waits(function):
             return
         try:
-            call = recorded(function, number, frame)
+            call = recorded(function, number, frame, self.constructions)
         except Exception as error:  # the user's pytrees may raise anything
             self.unreadable.setdefault(function, f"{type(error).__name__}: {error}")
             return
