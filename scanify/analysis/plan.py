@@ -173,8 +173,8 @@ class Plan:
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `linen` is what becomes of the layers where they are modules of Flax Linen.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
-    `replaced` are stretches of the loop that stand in a function of one layer as other texts, `ahead` lines that must
-    stand in front of what the loop becomes. `trees` says that the layers are no modules but trees of arrays.
+    `replaced` are stretches of the loop that stand in a function of one layer as other texts. `trees` says that the
+    layers are no modules but trees of arrays.
     """
 
     place: Place
@@ -200,7 +200,6 @@ class Plan:
     unset: tuple[str, ...] = ()
     numbers: str | None = None
     replaced: tuple[Replacement, ...] = ()
-    ahead: tuple[str, ...] = ()
     exits: frozenset[str] = frozenset()
     bodies: Bodies = Bodies()
     equal_layers: bool = True

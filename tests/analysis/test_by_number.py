@@ -187,7 +187,8 @@ def test_a_list_that_the_body_changes_is_left_alone(body):
 def test_a_range_of_the_files_own_is_not_pythons():
     loop = "for i in range(self.n):\n    x = self.layers[i](x)"
     text = text_of(loop).replace("def helper(x):", "def range(n):\n    return [0] * n\n\n\ndef helper(x):")
-    assert decide(text) == []
+    found = only(text)
+    assert isinstance(found, Refusal) and "evaluated again" in found.reason
 
 
 def test_a_zip_with_numbers_that_nobody_reads_still_counts_the_turns():

@@ -56,9 +56,6 @@ HEADS = [
     "for name in named",
     "for name in sorted(named)",
     "for name in ORDER",
-    "i = 0\nwhile i < len(layers)",
-    "i = 1\nwhile n > i",
-    "i = 0\nfor layer in layers",
 ]
 LINES = [
     "x = {layer}(x)",
@@ -71,10 +68,8 @@ LINES = [
     "x, caches[{i}] = {layer}(x, caches[{i}]), x",
     "x = {layer}(x) if x % 2 else {layer}(x, {i})",
     "if x % 3:\n    x = others[{i}](x)",
-    "x += {layer}(x, key=next(ks))",
-    "hidden.append({layer}(hidden[-1]))",
-    "hidden += [{layer}(hidden[-1]), x]",
-    "hidden += ({layer}(hidden[-1]),)",
+    "hidden.append({layer}(x))",
+    "hidden += [{layer}(x), x]",
     "x = x + {i}",
     "if x % 5 == 4:\n    break",
     "if x % 5 == 3:\n    continue",
@@ -99,7 +94,7 @@ EXPRESSIONS = [
 
 
 def program(loop: str) -> str:
-    body = indent(f"ks = iter(range(20))\nhidden = [x]\nouts = []\n{loop}\nreturn x, hidden, outs, caches", "    ")
+    body = indent(f"hidden = [x]\nouts = []\n{loop}\nreturn x, hidden, outs, caches", "    ")
     return f"{PRELUDE}ORDER = ('b', 'a')\n\ndef run(x, layers, more, others, named, keys, caches, n):\n{body}\n"
 
 
@@ -116,14 +111,10 @@ def random_loop(pick: random.Random) -> str:
         else pick.choice(["layers[i]", "layers[i]", "layers[i - 1]"])
     )
     lines = pick.sample(LINES, pick.randrange(1, 4))
-    counted = head.startswith("i = ")
-    has_number = counted or " i " in head or " i," in head or "(i," in head or (by_name and not walked)
+    has_number = " i " in head or " i," in head or "(i," in head or (by_name and not walked)
     if not has_number or (by_name and not walked):
         lines = [line for line in lines if "{i}" not in line]
-    if counted:
-        lines = [line for line in lines if "continue" not in line]
-    lines = [*(lines or ["x = {layer}(x)"]), *(["i += 1"] if counted else [])]
-    text = "\n".join(line.format(layer=layer, i=number) for line in lines)
+    text = "\n".join(line.format(layer=layer, i=number) for line in lines or ["x = {layer}(x)"])
     return f"{head}:\n{indent(text, '    ')}"
 
 
@@ -139,7 +130,7 @@ def again(loop: Loop) -> str:
         text = f"[{loop.code(loop.element)} {head}]"
         return module.text[: span.start] + text + module.text[span.end :]
     column = span.start - module.line_start(span.line)
-    lines = [*(loop.ahead), f"{head}:"]
+    lines = [f"{head}:"]
     if loop.element is not None:
         lines.append(f"    {loop.appends_to}.append({loop.code(loop.element)})")
     for statement in loop.body if loop.element is None else ():

@@ -126,7 +126,6 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
         unset=shape.unset,
         numbers=layers.walk.numbers if layers.walk.order is Order.NUMBERED and not in_call else None,
         replaced=loop.replaced,
-        ahead=loop.ahead,
         exits=shape.exit_words,
         bodies=fact.bodies,
         equal_layers=equal_layers,

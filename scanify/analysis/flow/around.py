@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.names import Names, flow, reads
-from scanify.analysis.lower.forms.iterators import walked_at_once
+from scanify.analysis.lower.forms.generators import walked_at_once
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of

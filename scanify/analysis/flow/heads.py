@@ -18,7 +18,7 @@ _MAX_NAMES = 8  # names that stand for names
 def head_problems(loop: Loop, layer: Walk) -> Iterator[Problem]:
     """The problems of a head, given which of its walks is the layers."""
     if layer.order is Order.OTHER:
-        way = f".{layer.via}()" if layer.via in ("items", "keys") else f"{layer.via}(...)"
+        way = code(loop.module, layer.source)
         yield Problem("SCN213", f"the loop walks `{way}`, which does not show the layers as a list", layer.source)
     if loop.scope.function.is_class:
         yield Problem(

@@ -4,7 +4,6 @@ needs the value of one that is a Python number."""
 import ast
 from collections.abc import Iterator, Sequence
 
-from scanify.analysis.flow.growth import growths
 from scanify.analysis.flow.names import Names, flow
 from scanify.analysis.flow.statements import assignments, statements_in, value_given
 from scanify.analysis.lower.loop import Loop, Problem
@@ -27,9 +26,10 @@ class Starts:
         self.body: Sequence[ast.AST] = [] if isinstance(node, ast.Lambda) else getattr(node, "body", [])
 
     def values(self, name: str) -> tuple[ast.expr, ...]:
-        """The values that a name may be assigned before the loop, in source order; those of tuples by their place, and
-        those of the last element of a list that is made here."""
-        return tuple(each for value in self._given(name) for each in self._seen_through(value))
+        """The values that a name may be assigned before the loop, in source order; those of tuples by their place."""
+        start, module = self.loop.place.span.start, self.loop.module
+        before = (each for each in assignments(self.body, name) if module.span(each).end <= start)
+        return tuple(value for statement in before for value in value_given(statement, name))
 
     def begins(self, name: str) -> tuple[ast.expr, ...]:
         """What a carry may begin with: of a `reduce` its own expression, with the values that its names may hold."""
@@ -39,29 +39,6 @@ class Starts:
         parts = start.elts if isinstance(start, ast.Tuple | ast.List) else [start]
         held = [value for part in parts if isinstance(part, ast.Name) for value in self.values(part.id)]
         return (start, *held)
-
-    def _given(self, name: str) -> list[ast.expr]:
-        start, module = self.loop.place.span.start, self.loop.module
-        values = []
-        for statement in [*assignments(self.body, name), *self.loop.ahead_body]:
-            if statement in self.loop.ahead_body or module.span(statement).end <= start:
-                values += value_given(statement, name)
-        return values
-
-    def _seen_through(self, value: ast.expr) -> list[ast.expr]:
-        """The values of the last element of a list that this function makes: `hidden[-1]`."""
-        listed = last_of(value)
-        if listed is None:
-            return [value]
-        start, module = self.loop.place.span.start, self.loop.module
-        displays = [each for each in self._given(listed) if isinstance(each, ast.List | ast.Tuple)]
-        if not displays:
-            return [value]
-        elements = [each.elts[-1] for each in displays if each.elts]
-        for growth in growths(self.body).get(listed, ()):
-            if module.span(growth.node).end <= start:
-                elements += growth.values[-1:]
-        return elements or [value]
 
     def defined(self, name: str) -> bool:
         """Whether something outside of the loop may give a name its value before the first layer."""
@@ -75,7 +52,7 @@ class Starts:
             holds = isinstance(statement, ast.For | ast.With) and span.start < start
             if statement not in inside and (span.end <= start or holds or again):
                 return True
-        return any(name in value for value in map(_names_of, self.loop.ahead_body))
+        return False
 
     def _around(self) -> Iterator[ast.AST]:
         for above in ancestors(self.loop.module, self.loop.node):
@@ -241,21 +218,6 @@ def _annotation(parameter: ast.arg) -> str | None:
     if isinstance(parameter.annotation, ast.Constant) and isinstance(parameter.annotation.value, str):
         return parameter.annotation.value
     return dotted(parameter.annotation)
-
-
-def _names_of(node: ast.AST) -> set[str]:
-    return {each.id for each in nodes_in(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-
-
-def last_of(node: ast.AST) -> str | None:
-    """The name of the list of `hidden[-1]`; None for anything else."""
-    match node:
-        case ast.Subscript(
-            value=ast.Name(id=listed), slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)), ctx=ast.Load()
-        ):
-            return listed
-        case _:
-            return None
 
 
 # -- what Python itself needs the value of -----------------------------------------------------------------------------

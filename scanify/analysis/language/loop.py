@@ -232,8 +232,6 @@ class _LoopWalker(Walker):
             {self.loop.appends_to} if self.loop.appends_to else frozenset()
         )
         body = replace(env.copy(), several=self._bound_in_loop(times=2) - set(self.shape.carry))
-        with self.silent():
-            self.run(self.loop.ahead_body, body, [])
         self.starts = {name: body.lookup(name) or Nothing() for name in self.shape.carry}
         if self.loop.start is not None:  # evaluated before the elements are, which it must not change
             self.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)

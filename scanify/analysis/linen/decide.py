@@ -157,7 +157,6 @@ def _plan(
         collections=shape.collections,
         unset=shape.unset,
         replaced=loop.replaced,
-        ahead=loop.ahead,
         exits=shape.exit_words,
         framework=Framework.LINEN,
         linen=LinenLayers(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from scanify.analysis.index.parse import Problem
 from scanify.analysis.linen.first_look import may_be_linen
 from scanify.analysis.lower.nodes import children, names_in, nodes_in
-from scanify.analysis.lower.text import root
+from scanify.analysis.lower.text import dotted
 
 _KEYWORDS = re.compile(r"\b(?:for|while|map|reduce|Sequential)\b")
 _ALIASED = re.compile(r"\b(?:reduce|Sequential)\s+as\s+(\w+)")
@@ -96,10 +96,8 @@ def _in_expressions(nodes: Sequence[object], lines: Sequence[int]) -> Iterator[C
 
 def _may_be_loop(node: Candidate, reduces: set[str]) -> bool:
     match node:
-        case ast.For() | ast.AsyncFor():
-            return _applies_its_target(node, _names(node.target))
-        case ast.While():
-            return _applies_its_target(node, _names(node.test))
+        case ast.For() | ast.AsyncFor() | ast.While():
+            return _applies_its_target(node)
         case ast.ListComp() | ast.GeneratorExp():
             return _applies_to_its_element(node)
         case ast.Call():
@@ -131,135 +129,95 @@ def _may_walk(node: ast.Call, reduces: set[str]) -> bool:
     return any(call.args or call.keywords for call in calls)
 
 
-def _applies_its_target(loop: ast.For | ast.AsyncFor | ast.While, targets: set[str]) -> bool:
-    nodes = [node for statement in loop.body for node in nodes_in(statement)]
-    targets = targets | _taken_by(targets, nodes)
-    targets = targets | _parts_of(targets, nodes)
-    for node in nodes:  # `for layer in stage`
-        if isinstance(node, ast.For | ast.comprehension) and targets & _names(node.iter):
-            targets = targets | _names(node.target)
-    bound: set[str] = set()
-    given: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bound.add(node.id)
-        elif isinstance(node, ast.Call):
-            if _applies(node, targets):
-                return True
-            if root(node.func) in targets:  # `h = layer.norm(x)`, and `x = x + h` in another statement
-                given |= {name for value in _values(node) for name in _names(value)}
-            if isinstance(node.func, ast.Attribute) and node.func.attr == "append":
-                walks = isinstance(loop, ast.For) and _walks_attribute(loop.iter)
-                made = _with_their_values(node.args, nodes) if walks else []
-                if _calls_method(made, targets) or _gives_to_call(made, targets):
-                    return True
-                bound |= _names(node.func.value)  # `outs.append(layer.norm(outs[-1]))`
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _rebinds_through(node, targets):
-            return True
-    return bool(bound & given - targets)
-
-
-def _with_their_values(given: Sequence[ast.expr], nodes: Sequence[ast.AST]) -> list[ast.expr]:
-    """What is given, and what the names in it are assigned in the body: `code, _ = layer.encode(x)`, `append(code)`."""
-    names = {name for value in given for name in _names(value)}
-    return [
-        *given,
-        *(
-            node.value
-            for node in nodes
-            if isinstance(node, ast.Assign | ast.AnnAssign)
-            and node.value is not None
-            and any(not names.isdisjoint(_names(target)) for target in _targets(node) if _binds(target))
-        ),
-    ]
-
-
-def _binds(target: ast.expr) -> bool:
-    return isinstance(target, ast.Name | ast.Tuple | ast.List)
-
-
-def _taken_by(index: set[str], nodes: Sequence[ast.AST]) -> set[str]:
-    """The names that stand for what a loop takes by number, or by a name with a number in it: `layer = self.layers[i]`,
-    `layer = getattr(self, f"layer{i}")`, and for what it walks of that: `for layer in self.stages[i]`."""
-    taken: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            if any(_is_taken(value, index) for value in values):
-                taken |= {name for target in _targets(node) for name in _names(target)} - index
-    return taken
-
-
-def _parts_of(targets: set[str], nodes: Sequence[ast.AST]) -> set[str]:
-    """The names that stand for an element, a part of one or a function that is made of one: `attn = layer.attn`,
-    `fn = jax.checkpoint(self.layers[i]) if self.remat else self.layers[i]`."""
-    parts: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            if any(_is_part(value, targets | parts) for value in values):
-                parts |= {name for target in _targets(node) for name in _names(target)}
-    return parts
-
-
-def _is_part(value: ast.expr, targets: set[str]) -> bool:
-    if isinstance(value, ast.IfExp):
-        return _is_part(value.body, targets) or _is_part(value.orelse, targets)
-    if isinstance(value, ast.Call):
-        return any(_is_element(each, targets) for each in value.args)
-    return _is_element(value, targets) or (isinstance(value, ast.Attribute) and root(value) in targets)
-
-
-def _is_element(value: ast.expr, targets: set[str]) -> bool:
-    return (isinstance(value, ast.Name) and value.id in targets) or _is_taken(value, targets)
-
-
-def _is_taken(value: ast.expr | None, index: set[str]) -> bool:
-    if isinstance(value, ast.Subscript):
-        return bool(_names(value.slice) & index)
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "getattr":
-        return any(_names(each) & index for each in value.args[1:])
-    return False
+def _applies_its_target(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    nodes = nodes_in(*loop.body)
+    bound = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    head = loop.test if isinstance(loop, ast.While) else loop.target
+    counted = (each.target for each in nodes if isinstance(each, ast.AugAssign))
+    targets = _names(head) | {each.id for each in counted if isinstance(each, ast.Name)}
+    elements = _with_parts(targets, nodes)
+    collects = any(isinstance(each, ast.Attribute) and each.attr == "append" for each in nodes)
+    walks = collects and not isinstance(loop, ast.While) and _walks_attribute(loop.iter)
+    return any(_applies(each, elements, walks) for each in nodes) or _binds_through(nodes, elements, bound - targets)
 
 
 def _applies_to_its_element(node: ast.ListComp | ast.GeneratorExp) -> bool:
-    first = node.generators[0]
-    targets = _names(first.target)
-    calls = [each for each in nodes_in(node.elt) if isinstance(each, ast.Call) and (each.args or each.keywords)]
-    if any(_applies(call, targets) for call in calls):
-        return True
-    gives = any(root(call.func) in targets for call in calls) or _gives_to_call([node.elt], targets)
-    return (gives or _asks(node.elt, targets)) and _walks_attribute(first.iter)
+    first, nodes = node.generators[0], nodes_in(node.elt)
+    elements = _with_parts(_names(first.target), nodes)
+    walks = _walks_attribute(first.iter)
+    asks = isinstance(node.elt, ast.Call) and isinstance(node.elt.func, ast.Attribute)  # `layer.kl()`
+    return any(_applies(each, elements, walks) for each in nodes) or (
+        walks and asks and _is_element(node.elt.func, elements)  # type: ignore[attr-defined]
+    )
 
 
-def _asks(value: ast.expr, targets: set[str]) -> bool:
-    """Whether a value is what a method gives that is given nothing: `layer.kl()`."""
+def _with_parts(names: set[str], nodes: Sequence[ast.AST]) -> set[str]:
+    """The names of elements, with those of their parts and of functions that are made of them: `attn = layer.attn`,
+    `layer = self.layers[i]`, `f = jax.checkpoint(layer)`, `for layer in stage`."""
+    found = set(names)
+    for node in nodes:
+        if isinstance(node, ast.For | ast.comprehension) and _is_element(node.iter, found):
+            found |= _names(node.target)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and _is_element(node.value, found):
+            found |= {name for target in _targets(node) for name in _names(target)}
+    return found
+
+
+def _is_element(value: ast.expr | None, elements: set[str]) -> bool:
     match value:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[], keywords=[]):
-            return name in targets
+        case ast.Name(id=name):
+            return name in elements
+        case ast.Attribute(value=inner) | ast.NamedExpr(value=inner) | ast.Starred(value=inner):
+            return _is_element(inner, elements)
+        case ast.Subscript(value=inner, slice=number):
+            return bool(_names(number) & elements) or _is_element(inner, elements)
+        case ast.IfExp(body=inner, orelse=other):
+            return _is_element(inner, elements) or _is_element(other, elements)
+        case ast.Tuple(elts=parts):
+            return any(_is_element(each, elements) for each in parts)
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]):
+            return bool(_names(name) & elements)
+        case ast.Call():
+            return any(_is_element(each, elements) for each in _values(value))
         case _:
             return False
 
 
+def _applies(call: ast.AST, elements: set[str], walks_attribute: bool) -> bool:
+    """`layer(x)`, `self.layers[i](x)`, `jax.vmap(layer)(x)`; of what is walked of an object also `layer.norm(x)` and
+    `apply(layer, x)`."""
+    if not isinstance(call, ast.Call) or not (call.args or call.keywords):
+        return False
+    if isinstance(call.func, ast.Attribute) and dotted(call.func) is not None:  # any method: `name.split(",")`
+        given = list(_values(call))
+        passed = len(given) > 1 and any(isinstance(each, ast.Name) and each.id in elements for each in given)
+        return walks_attribute and (passed or _is_element(call.func, elements))
+    if isinstance(call.func, ast.Call) and (call.func.args and _applies(call.func, elements, walks_attribute)):
+        return True
+    if _is_element(call.func, elements):
+        return True
+    given = list(_values(call)) if walks_attribute and _last_name(call) not in _ASKING else []
+    return len(given) > 1 and any(isinstance(each, ast.Name) and each.id in elements for each in given)
+
+
+def _binds_through(nodes: Sequence[ast.AST], elements: set[str], bound: set[str]) -> bool:
+    """`x = layer.attend(x)`, `x = apply(layer, x)`, `x = x + layer.weight`: a name that a body binds goes through."""
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            through = _is_element(node.func, elements) or any(_is_element(each, elements) for each in _values(node))
+            if through and bound & {name for each in _values(node) for name in _names(each)}:
+                return True
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
+            names = {name for target in _targets(node) for name in _names(target)}
+            parts = (each for each in nodes_in(node.value) if isinstance(each, ast.Attribute))
+            again = isinstance(node, ast.AugAssign) or names & _names(node.value)
+            if again and any(_is_element(each, elements) for each in parts):
+                return True
+    return False
+
+
 def _walks_attribute(walked: ast.expr) -> bool:
     return any(isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load) for each in _read(walked))
-
-
-def _calls_method(values: Sequence[ast.expr], targets: set[str]) -> bool:
-    """Whether some values are made by a method of an element that is given something."""
-    calls = (each for value in values for each in nodes_in(value) if isinstance(each, ast.Call))
-    return any(root(each.func) in targets and bool(each.args or each.keywords) for each in calls)
-
-
-def _gives_to_call(values: Sequence[ast.expr], targets: set[str]) -> bool:
-    """Whether some values are made by a call that is given an element beside something: `self.rollout(policy, x)`."""
-    calls = (each for value in values for each in nodes_in(value) if isinstance(each, ast.Call))
-    return any(
-        len(given := list(_values(each))) > 1
-        and _last_name(each) not in _ASKING
-        and any(isinstance(one, ast.Name) and one.id in targets for one in given)
-        for each in calls
-    )
 
 
 def _read(node: ast.expr) -> Iterator[ast.AST]:
@@ -272,53 +230,6 @@ def _read(node: ast.expr) -> Iterator[ast.AST]:
         return
     for value in _values(node):
         yield from _read(value)
-
-
-def _applies(call: ast.Call, targets: set[str]) -> bool:
-    """`layer(x)`, `self.layers[i](x)`, `self.layers[i].attend(x)`, `jax.vmap(jax.vmap(layer.norm))(x)`."""
-    func = call.func
-    while isinstance(func, ast.Attribute) and isinstance(func.value, ast.Attribute | ast.Subscript | ast.Call):
-        func = func.value
-    match func:
-        case ast.NamedExpr(value=value):
-            return _is_of(value, targets)
-        case ast.Name(id=name):
-            return name in targets and bool(call.args or call.keywords)
-        case ast.Subscript(value=value, slice=index):
-            names = _names(index)
-            while isinstance(value, ast.Subscript):  # `self.grus[i][j](x)`
-                names |= _names(value.slice)
-                value = value.value
-            return bool(names & targets) or root(value) in targets  # `self.layers[i](x)`, `pair[0](x)`
-        case ast.Call() as inner:
-            if _is_taken(inner, targets) or (inner.args and _applies(inner, targets)):
-                return True
-            return any(_is_of(value, targets) for value in _values(inner))
-        case _:
-            return False
-
-
-def _is_of(value: ast.expr, targets: set[str]) -> bool:
-    """Whether a value is an element, something of it, or a function made of one: `jax.vmap(layer)`."""
-    if isinstance(value, ast.Call):
-        return any(_is_of(each, targets) for each in _values(value))
-    taken = isinstance(value, ast.Subscript) and bool(_names(value.slice) & targets)
-    return taken or root(value) in targets
-
-
-def _rebinds_through(node: ast.Assign | ast.AugAssign | ast.AnnAssign, targets: set[str]) -> bool:
-    """`x = apply(layer, x)`: a call that is given the target and the name that is bound; `x = x + layer.weight`."""
-    bound = {name for target in _targets(node) for name in _names(target)}
-    again = isinstance(node, ast.AugAssign) or bool(node.value is not None and bound & _names(node.value))
-    for call in nodes_in(node.value) if node.value is not None else ():
-        if again and isinstance(call, ast.Attribute) and root(call) in targets:
-            return True
-        if isinstance(call, ast.Call):
-            values = list(_values(call))
-            through = any(_is_of(value, targets) for value in values)
-            if through and bound & {name for value in values for name in _names(value)}:
-                return True
-    return False
 
 
 def _targets(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> list[ast.expr]:

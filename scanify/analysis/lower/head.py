@@ -12,7 +12,9 @@ from scanify.analysis.lower.text import called, code, container_text, dotted, ma
 
 _COPIES = ("list", "tuple", "iter")  # `iter(layers)` in the head itself is as good as `layers`
 _THROUGH = (*_COPIES, "reversed")
+_GIVE_ELEMENTS = frozenset((*_THROUGH, "filter", "map", "set", "frozenset", "sorted", "zip", "enumerate"))
 _VIEWS = ("values", "items", "keys")
+_WALK_LIST = "walk the list itself: `for layer in self.layers`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +70,11 @@ class HeadReader:
             try:
                 pairs, counters = self._columns(target, walked, cut=False)
             except _NotRead as problem:
-                return Head((), problem=Problem("SCN213", str(problem), walked))
+                walks = tuple(self._unread(_Pair(target, walked)))
+                return Head(walks, problem=Problem("SCN213", str(problem), walked, _WALK_LIST))
             return self._head(pairs, counters, walked)
         if name == "range":
             return Head((), Index(target, self.numbers_text(walked), numbers=walked))
-        if (backwards := self._counted_backwards(target, walked)) is not None:
-            return backwards
         named = self._named(_Pair(target, walked))
         if named is None:
             return Head((self.walk(_Pair(target, walked)),))
@@ -82,25 +83,6 @@ class HeadReader:
             index = Index(names.target, self.numbers_text(names.source), numbers=names.source)
             return Head((self.walk(values),), index)
         return Head((self.walk(values), self.walk(names)))
-
-    def _counted_backwards(self, target: ast.expr, walked: ast.expr) -> Head | None:
-        """`reversed(list(enumerate(layers)))` as `zip(reversed(range(len(layers))), reversed(layers))`."""
-        copy = only_argument(walked) if isinstance(walked, ast.Call) and self.builtin(walked) == "reversed" else None
-        pairs = only_argument(copy) if isinstance(copy, ast.Call) and self.builtin(copy) in ("list", "tuple") else None
-        source = only_argument(pairs) if isinstance(pairs, ast.Call) and self.builtin(pairs) == "enumerate" else None
-        if source is None or container_text(source) is None or not isinstance(target, ast.Tuple):
-            return None
-        named = all(isinstance(each, ast.Name) for each in target.elts) and len(target.elts) == 2
-        if not named or any(self.scope.binding(name) is not None for name in ("range", "len")):
-            return None
-        text = self.text(source)
-        numbers = ast.parse(f"reversed(range(len({text})))", mode="eval").body
-        for part in nodes_in(numbers):
-            if isinstance(part, ast.expr):
-                made(part, walked)
-        index = Index(target.elts[0], self.numbers_text(numbers), numbers=numbers)
-        backwards = made(ast.Call(made(ast.Name("reversed", ast.Load()), walked), [source], []), walked)
-        return Head((self.walk(_Pair(target.elts[1], backwards)),), index)
 
     # -- `zip` and `enumerate`, in each other ------------------------------------------------------------------------
 
@@ -125,10 +107,6 @@ class HeadReader:
 
     def _column(self, target: ast.expr, source: ast.expr, cut: bool) -> tuple[list[_Pair], list[Index]]:
         source = self._in_step(source)
-        if isinstance(source, ast.Call) and self.scope.qualified(source.func) == "itertools.count":
-            if len(source.args) > 1 or source.keywords:
-                raise _NotRead("`itertools.count` is given a step")
-            return [], [Index(target, "", first=source.args[0] if source.args else None)]
         if isinstance(source, ast.Call) and self.builtin(source) in ("zip", "enumerate"):
             if not isinstance(target, ast.Tuple | ast.List):
                 return [_Pair(target, source, cut)], []
@@ -152,7 +130,7 @@ class HeadReader:
         numbers = [each for each in pairs if self._counts(each.source)]
         numbers = numbers or [each for each in pairs if self.text(each.source) in named]
         if len(counters) > 1:
-            return Head((), problem=Problem("SCN213", "the loop has two counters", walked))
+            return Head(tuple(map(self.walk, pairs)), problem=Problem("SCN213", "the loop has two counters", walked))
         if counters or len(numbers) != 1 or not isinstance(numbers[0].target, ast.Name) or len(pairs) < 2:
             return Head(tuple(map(self.walk, pairs)), counters[0] if counters else None)
         index = Index(numbers[0].target, self.numbers_text(numbers[0].source), numbers=numbers[0].source)
@@ -224,13 +202,29 @@ class HeadReader:
                 )
         if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
             return self._sliced(walk, source, source.slice)
-        if isinstance(source, ast.Call) and self.scope.qualified(source.func) == "itertools.islice" and source.args:
-            below = self.walk(_Pair(walk.target, source.args[0], walk.cut))
-            listed = f"list({text})"
-            known = below.order is not Order.OTHER and self.scope.binding("list") is None
-            order = Order.SLICE if known else Order.OTHER
-            return replace(below, source=source, text=text, beside=listed, counted=listed, order=order, via="islice")
-        return walk
+        return next(self._unread(pair), walk)
+
+    def _unread(self, pair: _Pair) -> Iterator[Walk]:
+        """The containers whose elements an expression gives in a way that is not followed: `sorted(layers)`."""
+        text = self.text(pair.source)
+        way = called(pair.source) or ""
+        for part in self._containers(pair.source) if container_text(pair.source) is None else ():
+            yield Walk(pair.target, pair.source, part, text, text, text, Order.OTHER, way.rpartition(".")[2])
+
+    def _containers(self, node: ast.expr) -> Iterator[ast.expr]:
+        if isinstance(node, ast.Name | ast.Attribute):
+            yield node
+        elif isinstance(node, ast.Call):
+            library = (self.scope.qualified(node.func) or "").startswith("itertools.")
+            for each in node.args if library or self.builtin(node) in _GIVE_ELEMENTS else ():
+                yield from self._containers(each)
+        elif isinstance(node, ast.Starred | ast.Subscript):
+            yield from self._containers(node.value)
+        elif isinstance(node, ast.Tuple | ast.List):
+            for each in node.elts:
+                yield from self._containers(each)
+        elif isinstance(node, ast.ListComp | ast.GeneratorExp) and isinstance(node.elt, ast.Name):
+            yield from self._containers(node.generators[0].iter)
 
     def _through(self, walk: Walk, inner: ast.expr, name: str) -> Walk:
         """A walk of what a list is copied to, or of a list backwards: `list(layers[1:])`, `reversed(layers)`."""

@@ -3,8 +3,8 @@
 `lower.loops.loops_in` makes these; what asks about a loop afterwards asks `walks`, `index`, `body` or `element`, and
 never `form`, which is for those who write the rewritten loop in its place.
 
-Nodes are those of the file, or copies of them with the places of what they stand for. `replaced` and `ahead` say in
-text what the copies say as nodes.
+Nodes are those of the file, or copies of them with the places of what they stand for. `replaced` says in text what the
+copies say as nodes.
 """
 
 import ast
@@ -123,9 +123,10 @@ class Loop:
     Of a `reduce` the body is `carry = update`: `carry` is the name, `start` what it begins with (None: the first
     element), `function` the expression that is called, where that is no lambda.
 
-    `replaced` are stretches of the file with the texts that stand there in the body of one iteration, `ahead` lines
-    that must stand in front of what the loop becomes. `problem` is what speaks against it already. `ignored` says that
-    a comment asks for it to be left alone, `ignores` for which rules one does."""
+    `replaced` are stretches of the file with the texts that stand there in the body of one iteration. `problem` is what
+    speaks against it already. `ignored` says that a comment asks for it to be left alone, `ignores` for which rules one
+    does.
+    """
 
     module: Module
     scope: Scope
@@ -143,8 +144,6 @@ class Loop:
     function: ast.expr | None = None
     problem: Problem | None = None
     replaced: tuple[Replacement, ...] = ()
-    ahead: tuple[str, ...] = ()
-    ahead_body: tuple[ast.stmt, ...] = ()
     ignored: bool = False
     ignores: frozenset[str] = frozenset()
 

@@ -3,30 +3,24 @@
     loops_in(module)
 
 A form is lowered by one function here or in a file of its own: `head` reads what is walked in step, `by_number` what is
-taken by index, `counters` what is counted by hand and by `while`, `last_element` lists that are read at their end,
-`calls` what is walked by `map`, `reduce` and `Sequential`.
+taken by index, `calls` what is walked by `map`, `reduce` and `Sequential`.
 """
 
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from scanify.analysis.facts import Replacement, Span
+from scanify.analysis.facts import Span
 from scanify.analysis.flow.names import flow, reads, target_names
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.candidates import Candidate, candidates
-from scanify.analysis.lower.forms.by_number import taken_by_number
+from scanify.analysis.lower.forms.by_number import by_changed_number, taken_by_number
 from scanify.analysis.lower.forms.calls import call_lowered
-from scanify.analysis.lower.forms.counters import Counter, counter_of, numbers_counted
-from scanify.analysis.lower.forms.iterators import is_own_list, taking_next, walked_at_once
-from scanify.analysis.lower.forms.last_element import carrying_ends
-from scanify.analysis.lower.forms.named_parts import in_one_expression
-from scanify.analysis.lower.forms.rebuild import Change, rebuilt
+from scanify.analysis.lower.forms.generators import is_own_list, walked_at_once
 from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.ignores import about
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
 from scanify.analysis.lower.scope import Scope, adopt, ancestors, parent_of, scope_of
-from scanify.analysis.lower.text import made
 
 _ONE_FOR = "flatten what it walks first, or keep the comprehension"
 _KEPT = "_loops"
@@ -80,38 +74,15 @@ def _for(module: Module, scope: Scope, node: ast.For | ast.AsyncFor) -> Loop:
         )
     place, body = module.place(node), tuple(node.body)
     loop = Loop(module, scope, Form.FOR, node, place, node.target, head.walks, head.index, body, problem=problem)
-    if head.index is None and (counter := counter_of(loop)) is not None:
-        first = made(ast.Constant(counter.number), counter.begins) if counter.number else None
-        name = made(ast.Name(counter.name, ast.Store()), node.target)
-        head = replace(head, index=Index(name, first=first))
-        loop = _without_counting(loop, counter)
     loop = replace(loop, index=read_index(head.index, loop.body))
-    return _appending(carrying_ends(taking_next(taken_by_number(loop, head, reader), reader)))
+    return _appending(by_changed_number(taken_by_number(loop, head, reader)))
 
 
 def _while(module: Module, scope: Scope, node: ast.While) -> Loop | None:
-    """`while i < n` as `for i in range(n)`; None where nothing is taken by the number that is counted."""
-    reader, target = HeadReader(module, scope), node.test
-    loop = Loop(module, scope, Form.WHILE, node, module.place(node), target, (), None, tuple(node.body))
-    counter = counter_of(loop)
-    numbers = numbers_counted(loop, counter) if counter is not None else None
-    if counter is None or numbers is None or scope.binding("range") is not None:
-        return None
-    name = made(ast.Name(counter.name, ast.Store()), node.test)
-    head = reader.read(name, made(ast.parse(numbers, mode="eval").body, node.test))
-    loop = replace(_without_counting(loop, counter), target=name)
-    loop = taken_by_number(replace(loop, index=read_index(head.index, loop.body)), head, reader)
-    test = module.span(node.test)
-    start = module.span(node).start
-    header = Replacement(start, test.end, f"for {counter.name} in {numbers}")
-    loop = replace(loop, replaced=(header, *loop.replaced))
-    return _appending(carrying_ends(taking_next(loop, reader))) if loop.walks else None
-
-
-def _without_counting(loop: Loop, counter: Counter) -> Loop:
-    """The loop without the statement that counts."""
-    body, replaced = rebuilt(loop.module, loop.body, [Change(counter.counts, None)])
-    return replace(loop, body=body, replaced=replaced)
+    """A `while` that takes layers by a number; None where it takes none."""
+    loop = Loop(module, scope, Form.WHILE, node, module.place(node), node.test, (), None, tuple(node.body))
+    loop = by_changed_number(loop)
+    return loop if loop.walks else None
 
 
 def read_index(index: Index | None, body: tuple[ast.AST, ...]) -> Index | None:
@@ -123,8 +94,6 @@ def read_index(index: Index | None, body: tuple[ast.AST, ...]) -> Index | None:
 
 def _appending(loop: Loop) -> Loop:
     """A loop that does nothing but append what each layer gives to a list of its function: it gives elements."""
-    whole = loop
-    loop = in_one_expression(loop)
     match loop.body:
         case (ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), keywords=[])),):
             assert isinstance(loop.body[0], ast.Expr) and isinstance(loop.body[0].value, ast.Call)
@@ -132,11 +101,11 @@ def _appending(loop: Loop) -> Loop:
         case (ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List(elts=given)),):
             pass
         case _:
-            return whole
+            return loop
     if len(given) != 1 or isinstance(given[0], ast.Starred) or name in reads(given[0]) or flow(given).bound:
-        return whole
-    if not is_own_list(loop.scope, name, whole.node):
-        return whole
+        return loop
+    if not is_own_list(loop.scope, name, loop.node):
+        return loop
     body = ast.copy_location(ast.Expr(given[0]), given[0])
     adopt(loop.module, body, loop.node)
     return replace(loop, body=(body,), element=given[0], appends_to=name)

@@ -37,7 +37,7 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     given.add(name)
     parameters, unpacking = layer_parameters(plan, words(loop.body))
     around = loops_around(text, loop.start, loop.end)
-    fills = around is None and not plan.ahead and made_empty(plan, loop, text)
+    fills = around is None and made_empty(plan, loop, text)
     function = function_over_layer(plan, loop, name, parameters, unpacking, given, fills=fills)
     shared = around.given(free_names(f"{function.text}{newline}")) if around is not None else []
     front = None
@@ -55,7 +55,7 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     blank = newline * (1 if style.indent else 2)
     if front is not None and around is not None:
         above = without(list(loop.comments), comments_of(function.text, style.indent))
-        stay = (newline + style.indent).join([*plan.ahead, *above, call])
+        stay = (newline + style.indent).join([*above, call])
         blank = newline * (1 if around.indent else 2)
         before = "" if _stands_apart(text, around.front) else blank
         made = Edit(plan.place.path, around.front, around.front, f"{before}{front}{newline}{blank}")
@@ -63,11 +63,8 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     new = f"{function.text}{newline}{blank}{style.indent}{call}"
     above = without(list(loop.comments), comments_of(new, style.indent))
     whole = (newline + style.indent).join([*above, new])
-    if plan.ahead:
-        ahead = "".join(f"{line}{newline}{style.indent}" for line in plan.ahead)
-        whole = f"{ahead.rstrip(' ' + chr(9))}{blank}{style.indent}{whole}"
     made_here = [Edit(plan.place.path, loop.start, loop.end, whole)]
-    at = blank_line_before(text, loop) if not plan.ahead else None
+    at = blank_line_before(text, loop)
     return made_here if at is None else [Edit(plan.place.path, at, at, blank), *made_here]
 
 

@@ -120,7 +120,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     text, names = context.texts[path], context.names[path]
     loop = loop_text(plan, text, context.houses[path])
     arrays = all(map(_is_array, plan.xs))
-    known = fold_call(plan, plan.carry[0]) if arrays and not plan.ahead else None
+    known = fold_call(plan, plan.carry[0]) if arrays else None
     if known is not None:
         method, first, second = known
         head = f"{plan.carry[0]} = {_stack(plan, context)}.{method}"

@@ -67,7 +67,7 @@ def _reads_itself(plan: Plan, texts: Mapping[Path, str]) -> bool:
     """Whether a loop reads its list beside walking it: all but its length."""
     text, span = texts[plan.place.path], plan.body.span
     body = plan.mapped.element if plan.mapped is not None else with_replacements(plan, text, span.start, span.end)
-    pieces = [*(one.source for one in plan.xs), *plan.ahead, body]
+    pieces = [*(one.source for one in plan.xs), body]
     known = f"len({plan.container})"
     return any(re.search(rf"{re.escape(plan.container)}\b", piece.replace(known, "")) for piece in pieces)
 

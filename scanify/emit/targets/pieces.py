@@ -129,7 +129,7 @@ def in_place_of_loop(
     blank = newline * (1 if indent else 2)
     called = f"{function.text}{newline}{blank}{indent}{below.join(after)}"
     above = without(list(loop.comments), comments_of(called, indent))
-    first = [*plan.ahead, *above, *begin]
+    first = [*above, *begin]
     whole = f"{below.join(first)}{newline}{blank}{indent}{called}" if first else called
     made = [Edit(plan.place.path, loop.start, loop.end, whole)]
     at = None if first else blank_line_before(text, loop)

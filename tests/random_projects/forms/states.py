@@ -25,13 +25,6 @@ STATES = (
     _collect("collect", "hidden = []", "    x = BODY\n    hidden.append(x)", "x, jnp.stack(hidden)"),
     _collect("collect by +=", "hidden = []", "    x = BODY\n    hidden += [x]", "x, hidden"),
     _collect("collect in a tuple", "hidden = ()", "    x = BODY\n    hidden = hidden + (x,)", "hidden"),
-    _collect(
-        "collect what was filled",
-        "hidden = [x]",
-        "    hidden.append(b(hidden[-1]))",
-        "hidden[-1], hidden[1:]",
-        tags("elastic method"),
-    ),
     _collect("collect before", "hidden = []", "    hidden.append(x)\n    x = BODY", "x, jnp.stack(hidden)"),
     Form(
         "optional collect",

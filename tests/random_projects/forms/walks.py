@@ -25,13 +25,6 @@ WALKS = (
         tags("simple elastic method"),
         call="self.BLOCKS[i](x)",
     ),
-    Form(
-        "while",
-        f"@before\ni = 0\nwhile i < len(self.BLOCKS):#@\n    b = self.BLOCKS[i]{STATEMENT}".replace(
-            "    @last\n", "    @last\n    i += 1\n"
-        ),
-        _ALL,
-    ),
     _walk("reversed", "for b in reversed(self.BLOCKS):"),
     _walk("reversed slice", "for b in self.BLOCKS[::-1]:", _FIT),
     _walk("tail", "for b in self.BLOCKS[1:]:", _FIT),

@@ -25,6 +25,7 @@ from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, paren
 from scanify.analysis.lower.text import called, code, container_text, dotted, made, singular, unused
 
 _LAYERS = ("layer", "block")
+_WALK_LIST = "walk the list itself: `for layer in self.layers`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ def taken_by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
     if loop.problem is not None:
         return loop
     if numbers is None:
-        return _not_counted(loop, head, reader)
+        return loop
     if head.index is None and numbers.keys_of is not None and _is_used(loop.body, numbers.index.id):
         return loop  # a plain walk, whose elements are no keys
     bound = flow(loop.body).bound
@@ -63,7 +64,7 @@ def taken_by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
         [each for each in _taken(loop, numbers, set(bound)) if each.applied] if numbers.index.id not in bound else []
     )
     if not any(each.applied for each in taken) or not _evaluated_again(loop, numbers, taken):
-        return _not_taken(loop, numbers, set(bound), reader)
+        return _not_taken(loop, numbers, set(bound))
     return _taking(loop, numbers, taken, reader)
 
 
@@ -76,43 +77,58 @@ def _is_used(body: Sequence[ast.AST], name: str) -> bool:
     return False
 
 
-def _not_taken(loop: Loop, numbers: Numbers, bound: set[str], reader: HeadReader) -> Loop:
-    """A loop that applies what it takes by number only under a condition, or changes it: with that as its walk, and the
-    reason why it stays."""
-    every: dict[tuple[str, str], Places] = {}
-    collect(loop.body, numbers.index.id, bound - {numbers.index.id}, every)
-    if not every:
-        collect(loop.body, numbers.index.id, set(), every)  # by what the body computes
-    for places in every.values() if not any(walk.target is not numbers.index for walk in loop.walks) else ():
-        if not places.reads or not _is_applied(loop, places):
-            continue
-        place = places.reads[0]
-        what = f"`{ast.unparse(place)}`"
-        reason = f"the layers are taken by number, and {what} may be beyond the list in some iterations"
-        if numbers.keys_of == ast.unparse(places.container):
-            reason = f"the layers are taken from a dict by name, and {what} may be missing in some iterations"
-        if numbers.index.id in bound:
-            reason = f"the layers are taken by the number `{numbers.index.id}`, which the body changes"
-        name = unused(_name(places, False, True), _used_names(loop))
-        loop = _taking(loop, numbers, [_Taken(places, name, (), False, True)], reader)
-        return replace(loop, problem=Problem("SCN208", reason, place))
+def _not_taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Loop:
+    """A loop that applies what it takes by number only under a condition, with the reason why it stays."""
+    place = _applied(loop, numbers.index.id, bound)
+    if place is None or any(walk.target is not numbers.index for walk in loop.walks):
+        return loop
+    what = f"`{ast.unparse(place)}`"
+    reason = f"the layers are taken by number, and {what} may be beyond the list in some iterations"
+    if numbers.keys_of is not None and numbers.keys_of == ast.unparse(_container(place)):
+        reason = f"the layers are taken from a dict by name, and {what} may be missing in some iterations"
+    return _stays(loop, place, Problem("SCN208", reason, place))
+
+
+def by_changed_number(loop: Loop) -> Loop:
+    """A loop that applies what it takes by a number of its own making, with the reason why it stays.
+
+    Such a number is one of a `while`, of a counter that the body moves on, or computed in it.
+    """
+    if loop.problem is not None or len(loop.walks) + (loop.index is not None) > 1:
+        return loop
+    bound = flow(loop.body).bound
+    for name in loop.targets if loop.walks else dict.fromkeys((*bound, *loop.targets)):
+        if loop.walks and _is_used(loop.body, name):
+            continue  # an element, not a number
+        place = _applied(loop, name, set(bound) - {name}) or _applied(loop, name, set())
+        if place is not None:
+            how = "which the body changes" if name in bound else "which may be another one when it is evaluated again"
+            reason = f"the layers are taken by the number `{name}`, {how}"
+            return _stays(loop, place, Problem("SCN208", reason, place, _WALK_LIST))
     return loop
 
 
-def _not_counted(loop: Loop, head: Head, reader: HeadReader) -> Loop:
-    """A loop over numbers that may be others when they are asked for again, as the loop that it stays."""
-    index = head.index
-    counts = index.numbers if index is not None and not head.walks else None
-    if index is None or counts is None or not isinstance(index.target, ast.Name):
-        return loop
-    if reader.builtin(counts) != "range":
-        return loop
-    numbers = Numbers(index.target, reader.text(counts), counts)
-    taken = _not_taken(loop, numbers, set(flow(loop.body).bound), reader)
-    if taken is loop:
-        return loop
-    reason = f"the layers are taken by the numbers `{numbers.text}`, which may be others when they are asked for again"
-    return replace(taken, problem=Problem("SCN208", reason, counts))
+def _applied(loop: Loop, index: str, bound: set[str]) -> ast.expr | None:
+    """The first place where a body applies what it takes by a number."""
+    every: dict[tuple[str, str], Places] = {}
+    collect(loop.body, index, bound, every)
+    return next((each.reads[0] for each in every.values() if each.reads and _is_applied(loop, each)), None)
+
+
+def _stays(loop: Loop, place: ast.expr, problem: Problem) -> Loop:
+    """The loop as one that walks the list, all elements of which one place in its body stands for."""
+    container = _container(place)
+    name = unused(singular(ast.unparse(container)), _used_names(loop))
+    body, replaced = rebuilt(loop.module, loop.body, [Change(place, name)])
+    text = code(loop.module, container)
+    walk = Walk(made(ast.Name(name, ast.Store()), place), container, container, text, text, text, Order.NUMBERED)
+    return replace(loop, walks=(replace(walk, element=place),), body=body, replaced=replaced, problem=problem)
+
+
+def _container(place: ast.expr) -> ast.expr:
+    """`self.layers` of `self.layers[i]`, `self` of `getattr(self, f"layer{i}")`."""
+    assert isinstance(place, ast.Subscript | ast.Call)
+    return place.value if isinstance(place, ast.Subscript) else place.args[0]
 
 
 def _taking(loop: Loop, numbers: Numbers, taken: list[_Taken], reader: HeadReader) -> Loop:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.flow.names import flow
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.forms.iterators import walked_at_once
+from scanify.analysis.lower.forms.generators import walked_at_once
 from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem

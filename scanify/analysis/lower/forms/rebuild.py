@@ -18,15 +18,10 @@ from scanify.analysis.lower.text import made
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One node, and what stands in its place: a name, nothing (a statement goes), or `name := ` the node itself.
-
-    With `instead` another node of the file does, and `name` is its text.
-    """
+    """One node, and the name that stands in its place; None for a statement that goes."""
 
     node: ast.expr | ast.stmt
     name: str | None
-    keeps: bool = False
-    instead: ast.expr | None = None
 
 
 def rebuilt(
@@ -64,13 +59,11 @@ class _Changer:
         if change is not None and change.name is None:
             self.replaced.append(gone(self.module, cast(ast.stmt, node)))
             return None
-        if change is None or change.keeps:
-            new = self._with_parts(node) if node in self.on_the_way else node
-            return new if change is None else self._named(change, new)
+        if change is None or change.name is None:
+            return self._with_parts(node) if node in self.on_the_way else node
         span = self.module.span(node)
-        name = change.name or ""
-        new = change.instead or made(ast.Name(name, ast.Load()), node)
-        self.replaced.append(Replacement(span.start, span.end, name))
+        new = made(ast.Name(change.name, ast.Load()), node)
+        self.replaced.append(Replacement(span.start, span.end, change.name))
         self._takes_place(new, node)
         return new
 
@@ -85,15 +78,6 @@ class _Changer:
         for child in children(new):
             if child in self.new:
                 adopt(self.module, child, new)
-        return new
-
-    def _named(self, change: Change, value: ast.AST) -> ast.AST:
-        assert isinstance(value, ast.expr)
-        target = made(ast.Name(change.name or "", ast.Store()), change.node)
-        new = made(ast.NamedExpr(target, value), change.node)
-        start = self.module.span(change.node).start
-        self.replaced.append(Replacement(start, start, f"{change.name} := "))
-        self._takes_place(new, change.node)
         return new
 
     def _takes_place(self, new: ast.AST, old: ast.AST) -> None:
@@ -134,9 +118,3 @@ def _block(module: Module, statement: ast.stmt) -> list[ast.stmt]:
         if isinstance(block, list) and any(each is statement for each in block):
             return cast(list[ast.stmt], block)
     return [statement]
-
-
-def above_in_block(module: Module, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements that stand before one in its own block."""
-    block = _block(module, statement)
-    return block[: next(at for at, each in enumerate(block) if each is statement)]
