@@ -232,7 +232,8 @@ def test_other_uses_that_need_a_list(use):
 @pytest.mark.parametrize(
     ("use", "holds", "safe"),
     [
-        ("return helper(self.layers)", "BlockSeq", True),
+        ("return jax.tree.leaves(self.layers)", "ArrayStacked", True),
+        ("return helper(self.layers)", "BlockSeq", False),
         ("return eqx.tree_at(lambda m: m.layers[0], self, x)", "BlockSeq", False),
     ],
 )

@@ -3,6 +3,7 @@
 from pathlib import Path
 from textwrap import dedent, indent
 
+from scanify.analysis.decide.fact import fact_of
 from scanify.analysis.index.project import Index
 from scanify.analysis.lists.find import layers_of
 from scanify.analysis.lists.layer_list import LayerList
@@ -66,6 +67,14 @@ def default(count, key, found=[]):
 """
 LOOP = "for layer in self.layers:\n    x = layer(x)\nreturn x"
 MANY = "[Block(8, key=k) for k in jr.split(key, n)]"
+
+
+def used_layers(text: str, **files: str) -> LayerList | None:
+    """The list of the first loop of a project, with what its uses may do to it."""
+    project, _, _ = project_of(text, **files)
+    module = project.index.module_at(Path("/p/m.py"))
+    fact = fact_of(project, loops_in(module)[0]) if module is not None else None
+    return fact.layers if fact is not None else None
 
 
 def project_of(text: str, **files: str) -> tuple[ProjectFacts, list[LayerList | None], str]:

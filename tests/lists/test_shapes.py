@@ -231,7 +231,6 @@ def test_nothing_shown_counts_if_the_loop_calls_an_element() -> None:
         ("    @property\n    def layers(self):\n        return [Other()]\n", "`layers` of `Model` decides"),
         ("    def __setattr__(self, name, value):\n        self.kept = value\n", "`__setattr__` of `Model` decides"),
         ("\n\ndef swap():\n    import m\n    m.Block = Other\n", "what `Block` makes is not shown"),
-        ("\n\ndef surgery(model):\n    return eqx.tree_at(lambda m: m.layers[0], model, Other())\n", "`tree_at`"),
         ("\n\nclass More(Model):\n    def __init__(self):\n        self.layers = [Other()]\n", "in several places"),
     ],
 )

@@ -184,7 +184,7 @@ def test_a_layer_that_is_given_away_while_it_is_made(text, inside):
     assert not AWAY[text] or "is given a layer, and may keep it" in found.keeps.what
 
 
-@pytest.mark.parametrize("text", ["return model.layers", "return model.layers[0] is x", "return type(model.layers)"])
+@pytest.mark.parametrize("text", ["return model.layers(x)", "return model.layers[0] is x", "return type(model.layers)"])
 def test_a_use_that_changes_nothing_is_no_change(text):
     found = uses_in(in_function(text))
     assert found.keeps is not None and found.changes is None

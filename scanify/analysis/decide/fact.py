@@ -82,6 +82,10 @@ def fact_of(
     shape = shape_of(loop, layers.walk)
     if not shape.applies_layer:
         return None
+    uses = uses_of(project, layers)
+    if uses.changes is not None and layers.attribute is not None:
+        text = f"{uses.changes.what}: then other layers may be in `{layers.name}`"
+        layers = replace(layers, open=(*layers.open, Obligation(Shows.ELSEWHERE, text, uses.changes.place)))
     body = understood(project, loop, shape, () if layers.several else [each.cls for each in layers.made], trees=trees)
     shape = _with_types(project, loop, shape, body)
     alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)
@@ -95,7 +99,7 @@ def fact_of(
         body,
         alike,
         gain,
-        uses_of(project, layers),
+        uses,
         problems,
         _kind(loop, layers, shape, grouped, problems, gain),
         bodies_of(loop, layers, alike, shape, body),

@@ -8,7 +8,6 @@ from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import shape_of
 from scanify.analysis.flow.statements import given_to
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.changes import changes_of
 from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
 from scanify.analysis.lists.fields import FieldFacts, field_facts
@@ -192,7 +191,6 @@ def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute
         return LayerList(walk, loop.code(base), attribute=base.attr, in_call=stack, open=(_open(loop, base, text),))
     if facts is None:
         return None  # what a module of a library holds is not read
-    facts.contents.open += changes_of(facts)
     layers = _of_contents(loop, walk, base, facts.contents, facts.declared)
     if layers is None:
         return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.home import Home, columns
+from scanify.analysis.lists.statements import CHANGING, reads_alone
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters, parent_of, scope_of
 from scanify.analysis.lower.text import called
@@ -17,7 +18,7 @@ _ITERATING = frozenset(
 )
 _GROWS = frozenset("append extend insert".split())
 _READS = frozenset("index count copy __len__ __iter__ __getitem__ __contains__".split())
-_SETTERS = frozenset("setattr __setattr__ delattr __delattr__".split())
+_SETTERS = CHANGING | frozenset("setattr __setattr__ delattr __delattr__".split())
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,18 +52,24 @@ class Context:
                 yield from self._of_element(node, above)
             case ast.For() | ast.comprehension() if above.iter is node:
                 yield from self._walk(node, node)
+            case ast.Call() if above.func is node:
+                yield self._needs(node, "it is called", does=Does.OBJECT)
             case ast.Call():
                 yield from self._given(node, above)
+            case ast.IfExp() if above.test is not node:
+                yield from self.uses(above)
             case ast.Starred() if isinstance(parent_of(self.module, above), ast.List | ast.Tuple | ast.Set | ast.Call):
                 yield self._serves(node, Does.WALK)
             case ast.YieldFrom():
                 yield self._serves(node, Does.WALK)
             case ast.Assign(targets=[ast.Name() as name]) | ast.AnnAssign(target=ast.Name() as name):
                 yield from self._under_name(node, name)
+            case ast.Assign(targets=[ast.Tuple() | ast.List()]):
+                yield self._needs(node, "the list is taken apart", does=Does.OBJECT)
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.keyword():
                 yield self._needs(node, "the list is kept under another name, in another object")
             case ast.Return() | ast.Yield() | ast.Lambda():
-                yield self._needs(node, "the list itself is returned", does=Does.OBJECT)
+                yield self._needs(node, "the list itself is returned")
             case ast.BinOp() | ast.AugAssign():
                 yield self._needs(node, "another list is made of it with `+` or `*`", does=Does.OBJECT)
             case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
@@ -107,7 +114,8 @@ class Context:
         elif name in ("isinstance", "type"):
             yield self._needs(node, "code asks for the type of the list", "SCN318", Does.OBJECT)
         else:
-            yield self._needs(node, f"the list itself is passed to `{called(call) or '...'}`")
+            does = Does.OBJECT if reads_alone(self.home, call) else Does.OTHER
+            yield self._needs(node, f"the list itself is passed to `{called(call) or '...'}`", does=does)
 
     def _is_test(self, node: ast.AST) -> bool:
         """True if only the truth of an expression matters."""
