@@ -250,7 +250,8 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
 
 def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nested: int) -> LayerList | None:
     """A local name, a parameter, or the argument of a `Sequential`."""
-    home = home_of(project, loop.module, base)
+    here = home_of(project, loop.module, base)
+    home = here.binder(base) if isinstance(base, ast.Name) else here
     name = base.id if isinstance(base, ast.Name) and home.is_local(base) else ""
     alias = _alias(home, name)
     if alias is not None:
@@ -279,8 +280,13 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nes
     if loop.form is Form.SEQUENTIAL and isinstance(loop.node, ast.Call):
         argument = loop.node.args[0] if loop.node.args else loop.node.keywords[0].value
         return replace(layers, sites=(Called(loop.module.place(loop.node.func), loop.module.place(argument)),))
-    sites = Sites(in_call=CallStack(f"the list is the parameter `{name}`"))
-    return _with_sites(loop, layers, nested, sites if layers.parameter else local_sites(home, loop, name))
+    if layers.parameter:
+        sites = Sites(in_call=CallStack(f"the list is the parameter `{name}`"))
+    elif home.function is not here.function:
+        sites = Sites(in_call=CallStack("the list is one of the function around"))
+    else:
+        sites = local_sites(home, loop, name)
+    return _with_sites(loop, layers, nested, sites)
 
 
 def _changed(home: Home, name: str) -> Iterator[Obligation]:

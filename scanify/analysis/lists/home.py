@@ -8,7 +8,8 @@ from scanify.analysis.flow.statements import assignments, given_to
 from scanify.analysis.index.meaning import Definition, External, Meaning
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.layer_list import Class
-from scanify.analysis.lower.scope import parameters, scope_of
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS, parameters, scope_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -54,6 +55,19 @@ class Home:
     def values_of(self, name: str) -> list[tuple[ast.AST, ast.expr | None]]:
         """Return the statements of the function that bind a name, with the value if one expression is assigned."""
         return [(each, assigned(each, name)) for each in assignments(self.function.body if self.function else (), name)]
+
+    def binder(self, node: ast.Name) -> "Home":
+        """Return the place of the function that binds a name: one around this one if it binds the name once, for good.
+
+        A name that an enclosing function binds again may have another value when the inner function runs.
+        """
+        binding, name = scope_of(self.module, node).binding(node.id), node.id
+        if binding is None or binding.node is self.function or not isinstance(binding.node, FUNCTIONS):
+            return self
+        outer = Home(self.project, self.module, binding.node)
+        inside = nodes_in(*binding.node.body)
+        rebound = any(isinstance(each, ast.Nonlocal) and name in each.names for each in inside)
+        return outer if len(outer.values_of(name)) + outer.is_parameter(name) == 1 and not rebound else self
 
     def is_parameter(self, name: str) -> bool:
         """True if the function has a parameter of that name."""

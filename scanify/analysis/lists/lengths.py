@@ -1,11 +1,10 @@
 """The number of elements of a container, if its expression shows it."""
 
 import ast
-from collections.abc import Sequence
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lists.home import Home
-from scanify.analysis.lists.objects import assigned_values, home_of
+from scanify.analysis.lists.objects import assigned_values, class_of, home_of
 
 _COPIES = frozenset({"list", "tuple", "jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack"})
 _SHAPED = frozenset(f"jax.numpy.{name}" for name in ("ones", "zeros", "full", "empty"))
@@ -19,21 +18,19 @@ def length_of(home: Home, node: ast.expr, seen: frozenset[str] = frozenset()) ->
     match node:
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return None if any(isinstance(each, ast.Starred) for each in parts) else str(len(parts))
-        case ast.BinOp(left=ast.List() as listed, op=ast.Mult(), right=times):
-            return _product(length_of(home, listed), _number(home, times))
+        case ast.BinOp(left=ast.List(elts=parts), op=ast.Mult(), right=ast.Constant(value=int(times))):
+            return str(len(parts) * times)
         case ast.ListComp(generators=[level]) | ast.GeneratorExp(generators=[level]) if not level.ifs:
             return length_of(home, level.iter, seen)
         case ast.Subscript(value=value, slice=ast.Slice() as part):
-            return _part(length_of(home, value, seen), part)
+            whole = length_of(home, value, seen) or ""
+            bounds = [_literal(each) for each in (part.lower, part.upper, part.step)]
+            return str(len(range(int(whole))[slice(*bounds)])) if whole.isdecimal() and "" not in bounds else None
         case ast.Call():
             return _of_call(home, node, seen)
-        case ast.Name(id=name) if name not in seen:
-            values = home.values_of(name)
-            only = values[0][1] if len(values) == 1 and not home.is_parameter(name) else None
-            return length_of(home, only, seen | {name}) if only is not None else None
-        case ast.Attribute(value=ast.Name()) if node.attr not in seen:
-            stored = _of_field(home, node)
-            return length_of(stored[0], stored[1], seen | {node.attr}) if stored is not None else None
+        case ast.Name() | ast.Attribute() if (text := ast.unparse(node)) not in seen:
+            stored = _only_value(home, node)
+            return length_of(*stored, seen | {text}) if stored is not None else None
         case _:
             return None
 
@@ -44,23 +41,19 @@ def _of_call(home: Home, node: ast.Call, seen: frozenset[str]) -> str | None:
     match name:
         case _ if name in _COPIES and args:
             return length_of(home, args[0], seen)
-        case "range" | "jax.numpy.arange" if args and not named:
-            return _number(home, args[0]) if len(args) == 1 else _between(home, args)
+        case "range" | "jax.numpy.arange" if len(args) == 1:
+            return _number(home, args[0])
+        case "range" | "jax.numpy.arange" if len(args) == 2:
+            first, last = map(_literal, args)
+            return str(max(0, last - first)) if isinstance(first, int) and isinstance(last, int) else None
         case "jax.random.split":
             return _number(home, [*args[1:], named.get("num")][0])
         case "jax.numpy.linspace":
             return _number(home, [*args[2:], named.get("num")][0])
         case _ if name in _SHAPED and args:
-            first = args[0].elts[0] if isinstance(args[0], ast.Tuple) and args[0].elts else args[0]
-            return _number(home, first)
+            return _number(home, args[0].elts[0] if isinstance(args[0], ast.Tuple) and args[0].elts else args[0])
         case _:
             return None
-
-
-def _between(home: Home, args: Sequence[ast.expr]) -> str | None:
-    first, last = (_number(home, each) or "" for each in args[:2])
-    plain = first.isdecimal() and last.isdecimal() and len(args) == 2
-    return str(max(0, int(last) - int(first))) if plain else None
 
 
 def _number(home: Home, node: ast.expr | None) -> str | None:
@@ -72,41 +65,25 @@ def _number(home: Home, node: ast.expr | None) -> str | None:
             return name
         case ast.BinOp(left=ast.Name() as left, op=ast.Add() | ast.Sub(), right=ast.Constant(value=int())):
             return ast.unparse(node) if _number(home, left) is not None else None
-        case ast.Attribute(value=ast.Name()):
-            stored = _of_field(home, node)
-            return _number(*stored) if stored is not None and isinstance(stored[1], ast.Constant) else None
+        case ast.Attribute() if (stored := _only_value(home, node)) is not None:
+            return _number(home, stored[1]) if isinstance(stored[1], ast.Constant) else None
         case _:
             return None
 
 
-def _product(one: str | None, other: str | None) -> str | None:
-    if one is None or other is None or not (one.isdecimal() and other.isdecimal()):
-        return None
-    return str(int(one) * int(other))
+def _literal(node: ast.expr | None) -> int | str | None:
+    """The number of `-1`; an empty text for any other expression."""
+    try:
+        return None if node is None else int(ast.literal_eval(node))
+    except (ValueError, TypeError, SyntaxError):
+        return ""
 
 
-def _part(whole: str | None, part: ast.Slice) -> str | None:
-    bounds: list[int | None] = []
-    for each in (part.lower, part.upper, part.step):
-        try:
-            bounds.append(None if each is None else int(ast.literal_eval(each)))
-        except (ValueError, TypeError, SyntaxError):
-            return None
-    return str(len(range(int(whole))[slice(*bounds)])) if whole is not None and whole.isdecimal() else None
-
-
-def _of_field(home: Home, node: ast.Attribute) -> tuple[Home, ast.expr] | None:
-    """The one expression that the classes of an object assign to a field."""
-    function = home.function
-    own = function is not None and function.args.args[:1] and function.args.args[0].arg
-    owner = next(
-        (cls for cls in ast.walk(home.module.tree) if isinstance(cls, ast.ClassDef) and function in cls.body), None
-    )
-    meaning = home.project.index.resolve(home.module, owner.name) if owner is not None else None
-    if not isinstance(meaning, Definition) or getattr(node.value, "id", None) != own:
-        return None
-    values = list(assigned_values(home.project, meaning, node.attr))
-    if len(values) != 1:
-        return None
-    module, value = values[0]
-    return home_of(home.project, module, value), value
+def _only_value(home: Home, node: ast.Name | ast.Attribute) -> tuple[Home, ast.expr] | None:
+    """The one expression that a local name is assigned, or a field by the methods of its class."""
+    if isinstance(node, ast.Name):
+        values = [value for _, value in home.values_of(node.id)]
+        return (home, values[0]) if len(values) == 1 and values[0] and not home.is_parameter(node.id) else None
+    owner = class_of(home.project, home.module, node.value)
+    stored = list(assigned_values(home.project, owner, node.attr)) if isinstance(owner, Definition) else []
+    return (home_of(home.project, *stored[0]), stored[0][1]) if len(stored) == 1 else None

@@ -81,7 +81,7 @@ def assigned_values(project: ProjectFacts, cls: Definition, attribute: str) -> I
 
 
 def _of_name(project: ProjectFacts, module: Module, node: ast.Name, depth: int) -> Class | None:
-    home = home_of(project, module, node)
+    home = home_of(project, module, node).binder(node)
     values = home.values_of(node.id)
     if not values and home.is_local(node) and home.function is not None:
         said = next((each.annotation for each in parameters(home.function) if each.arg == node.id), None)

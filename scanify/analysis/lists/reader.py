@@ -138,6 +138,7 @@ class ContentsReader:
 
     def _name(self, home: Home, node: ast.Name, name: str, how: How) -> None:
         """Follow a name to what the function around assigns to it."""
+        home = home.binder(node)
         if home.is_local(node) and home.function is not None:
             if home.is_parameter(name):
                 self.contents.parameters.append((home, name))  # be it assigned too: `layers = layers or [...]`

@@ -208,7 +208,7 @@ class _Reader:
                 return f"the list is given to `{ast.unparse(around.func)}`, which may change it"
             case ast.Return() | ast.comprehension() | ast.Compare() | ast.BoolOp() | ast.UnaryOp() | ast.IfExp():
                 return None
-            case ast.BinOp() | ast.Starred() | ast.FormattedValue() | ast.Expr():
+            case ast.BinOp() | ast.Starred() | ast.FormattedValue() | ast.Expr() | ast.For():
                 return None
             case _:
                 return f"what becomes of `{self.target}` here is not shown"
