@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scanify.analysis.decide.fact import LoopFact
-from scanify.analysis.decide.framework import framework_of
 from scanify.analysis.decide.owner import owner_name
-from scanify.analysis.decide.remedies import REMEDIES, open_rule
+from scanify.analysis.decide.remedies import open_rule
 from scanify.analysis.decide.sequential import sequential
 from scanify.analysis.decide.stack import Refused, StackChoice, choose_stack
 from scanify.analysis.facts import Place
@@ -55,15 +54,15 @@ def decide(
             return None
     reasons = [*([refusal] if refusal is not None else []), *fact.problems]
     if reasons:
-        return refuse(fact, *reasons[0])
+        return fact.refused(*reasons[0])
     framework = framework_of(project, layers)
     stack = choose_stack(project, fact, choices.stack, choices.given, framework, stays)
     if isinstance(stack, Refused):
-        return refuse(fact, stack.rule, stack.reason, stack.place, stack.remedy)
+        return fact.refused(stack.rule, stack.reason, stack.place, stack.remedy)
     undecided = fact.gain.undecided
     if undecided is None or fact.trees:
         return _plan(project, fact, stack, framework)
-    refused = refuse(fact, open_rule(layers), undecided.text, undecided.place)
+    refused = fact.refused(open_rule(layers), undecided.text, undecided.place)
     if framework is not Framework.EQUINOX:
         return refused
     plan = _plan(project, fact, CallStack("the source does not show the layers"), framework)
@@ -76,22 +75,10 @@ def constructs(loop: Loop) -> bool:
     return name in ("__init__", "__post_init__", "__check_init__", "init")
 
 
-def refuse(fact: LoopFact, rule: str, reason: str, at: Place | None, remedy: str = "") -> Refusal:
-    """The refusal of a loop."""
-    shape = fact.shape
-    return Refusal(
-        place=fact.loop.place,
-        rule=rule,
-        reason=reason,
-        kind=fact.kind,
-        container=fact.loop.code(fact.layers.walk.base),
-        carry=shape.carry,
-        xs=shape.xs,
-        broadcast=shape.broadcast,
-        ys=tuple(each.name for each in shape.collections),
-        at=at,
-        remedy=remedy or REMEDIES.get(rule, ""),
-    )
+def framework_of(project: ProjectFacts, layers: LayerList) -> Framework:
+    """Return Flax NNX if one of the layers is of it, or the object that holds them; else Equinox."""
+    found = [*layers.classes, *([layers.owner] if layers.owner is not None else [])]
+    return Framework.NNX if any(map(project.classes.is_nnx, found)) else Framework.EQUINOX
 
 
 # -- the plan --------------------------------------------------------------------------------------------------------

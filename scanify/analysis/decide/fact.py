@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.alike.alike import Alike, homogeneity
 from scanify.analysis.alike.gain import Gain, gain_of
-from scanify.analysis.classes.classes import dotted
 from scanify.analysis.classes.nnx import PACKAGE
 from scanify.analysis.decide.bodies import bodies_of
 from scanify.analysis.decide.iterators import iterator_problems
 from scanify.analysis.decide.lengths import other_lengths
+from scanify.analysis.decide.remedies import REMEDIES
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.round_trips import round_trips
 from scanify.analysis.flow.shape import LoopShape, shape_of
@@ -21,11 +21,9 @@ from scanify.analysis.language.types import (
     Applied,
     Array,
     Function,
-    Given,
     LibraryFunction,
     LibraryObject,
     Object,
-    Static,
     Type,
     options,
     parts_of,
@@ -37,12 +35,13 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called
 from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation, each_once
-from scanify.analysis.plan import Bodies, Kind
+from scanify.analysis.plan import Bodies, Kind, Refusal
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.of_list import uses_of
 from scanify.analysis.uses.use import Uses
 
 _REGISTER = "register `{cls}` (`jax.tree_util.register_dataclass`), or make it an `equinox.Module`"
+_SHAPES = "keep the loop: it computes shapes"
 _SUPER = "`super()` without arguments does not work in the function of a scan"
 
 
@@ -71,6 +70,22 @@ class LoopFact:
         """True if nothing in the loop itself needs the layers one by one."""
         return self.bodies.one and self.shape.index is None
 
+    def refused(self, rule: str, reason: str, at: Place | None = None, remedy: str = "") -> Refusal:
+        """Return the refusal of the loop."""
+        return Refusal(
+            place=self.loop.place,
+            rule=rule,
+            reason=reason,
+            kind=self.kind,
+            container=self.loop.code(self.layers.walk.base),
+            carry=self.shape.carry,
+            xs=self.shape.xs,
+            broadcast=self.shape.broadcast,
+            ys=tuple(each.name for each in self.shape.collections),
+            at=at,
+            remedy=remedy or REMEDIES.get(rule, ""),
+        )
+
 
 def fact_of(
     project: ProjectFacts, loop: Loop, layers: LayerList | None = None, *, trees: bool = False
@@ -91,7 +106,6 @@ def fact_of(
     alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)
     gain = Gain() if trees else gain_of(project, layers)
     problems = tuple(_problems(project, loop, layers, shape, body))
-    grouped = _grouped(loop, layers, shape, body)
     return LoopFact(
         loop,
         layers,
@@ -101,7 +115,7 @@ def fact_of(
         gain,
         uses,
         problems,
-        _kind(loop, layers, shape, grouped, problems, gain),
+        _kind(loop, layers, shape, problems, gain),
         bodies_of(loop, layers, alike, shape, body),
         each_once(
             (
@@ -150,53 +164,41 @@ def _problems(
 ) -> Iterator[Reason]:
     for each in shape.problems:
         yield each.rule, _reason(loop, layers, each), _place(loop, each.node), each.remedy
-    for each in _not_carried(project, loop, shape, body):
-        yield each.rule, each.reason, _place(loop, each.node), each.remedy
+    yield from _not_carried(project, loop, shape, body)
     yield from iterator_problems(loop, layers, shape, body)
     for text, place in body.effects.items():
         yield "SCN207", text, place
-    for statement in loop.body:
-        for node in nodes_in(statement):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id == "super"
-                and not node.args
-            ):
-                yield "SCN212", _SUPER, _place(loop, node)
+    for node in nodes_in(*loop.body):
+        if isinstance(node, ast.Call) and called(node) == "super" and not node.args:
+            yield "SCN212", _SUPER, _place(loop, node)
 
 
-def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[Problem]:
-    """Carries that no scan can carry: functions, and what a body returns instead of arrays."""
-    for name, start in body.starts.items():
-        for option in options(start):
+def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[Reason]:
+    """Carries that no scan can carry, and results that none can collect."""
+    for name in dict.fromkeys((*body.starts, *body.results)):
+        place = _place(loop, shape.names.read_first.get(name, loop.node))
+        for option in options(body.starts.get(name)):
             if isinstance(option, Function | LibraryFunction | Applied):
-                reason = f"`{name}` is a function that each layer makes another one of"
-                yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node))
+                yield "SCN206", f"`{name}` is a function that each layer makes another one of", place
             elif isinstance(option, Object) and project.classes.is_opaque(option.cls):
                 cls = option.cls.name
-                reason = (
-                    f"`{name}` is a `{cls}`, which is no pytree: a scan carries arrays and what jax finds arrays in"
-                )
-                yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node), _REGISTER.format(cls=cls))
+                text = f"`{name}` is a `{cls}`, which is no pytree: a scan carries arrays and what jax finds arrays in"
+                yield "SCN206", text, place, _REGISTER.format(cls=cls)
         for made in shape.starts.get(name, ()):
             if (called(made) or "").rpartition(".")[2] in ("ShapeDtypeStruct", "eval_shape", "filter_eval_shape"):
-                yield Problem(
-                    "SCN206", f"`{name}` is a shape without an array", made, "keep the loop: it computes shapes"
-                )
-    for name, value in body.results.items():
-        if all(isinstance(each, Array) and (each.shape or "").endswith(RESIZED) for each in options(value)):
-            reason = f"`{name}` has another size after each layer: a part of it goes on, or more behind it"
-            yield Problem("SCN216", reason, shape.names.read_first.get(name, loop.node))
-        if any(_is_nnx(project, each) for each in parts_of(value)):
-            reason = f"`{name}` is an object of Flax NNX after each layer; a scan carries arrays"
-            yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node))
+                yield "SCN206", f"`{name}` is a shape without an array", _place(loop, made), _SHAPES
+        value = body.results.get(name)
+        if value and all(isinstance(each, Array) and (each.shape or "").endswith(RESIZED) for each in options(value)):
+            text = f"`{name}` has another size after each layer: a part of it goes on, or more behind it"
+            yield "SCN216", text, place
+        if value and any(_is_nnx(project, each) for each in parts_of(value)):
+            yield "SCN206", f"`{name}` is an object of Flax NNX after each layer; a scan carries arrays", place
     for name, node, value in body.ys:
-        what = f"`{name}` collects" if name else "this returns"
-        if any(isinstance(each, Function | Applied) for each in parts_of(value)):
-            yield Problem("SCN206", f"{what} a function for each layer; a scan collects arrays", node)
-        if any(_is_nnx(project, each) for each in parts_of(value)):
-            yield Problem("SCN206", f"{what} an object of Flax NNX for each layer; a scan collects arrays", node)
+        start = f"`{name}` collects" if name else "this returns"
+        function = any(isinstance(each, Function | Applied) for each in parts_of(value))
+        if function or any(_is_nnx(project, each) for each in parts_of(value)):
+            what = "a function" if function else "an object of Flax NNX"
+            yield "SCN206", f"{start} {what} for each layer; a scan collects arrays", _place(loop, node)
 
 
 def _is_nnx(project: ProjectFacts, value: Type) -> bool:
@@ -217,80 +219,12 @@ def _place(loop: Loop, node: ast.AST) -> Place | None:
     return loop.module.place(node) if hasattr(node, "lineno") else None
 
 
-def _kind(
-    loop: Loop, layers: LayerList, shape: LoopShape, grouped: str | None, problems: tuple[Reason, ...], gain: Gain
-) -> Kind:
-    rules = {each[0] for each in problems}
+def _kind(loop: Loop, layers: LayerList, shape: LoopShape, problems: tuple[Reason, ...], gain: Gain) -> Kind:
+    """The kind of a loop: a group if the source shows that the layers are equal only in parts."""
     if loop.element is not None or shape.only_sums or not shape.carry:
         return Kind.MAP  # independent layers, whatever is done with what they return
-    own = any(argument.varies > Varies.KEY for made in layers.made for argument in made.arguments)
+    own = [each for made in layers.made for each in made.arguments if each.varies > Varies.KEY]
     unlike = gain.refusal is not None and gain.refusal[0] in ("SCN202", "SCN203")
-    if grouped is not None or unlike or (own and gain.undecided is not None):
+    if len(layers.classes) > 1 or unlike or any(each.few or gain.undecided is not None for each in own):
         return Kind.GROUP
-    return Kind.SCAN if shape.collections or "SCN206" in rules else Kind.FOLD
-
-
-# -- equal in parts --------------------------------------------------------------------------------------------------
-
-
-def _grouped(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations) -> str | None:
-    """Why the layers are equal only in parts; None if nothing shows that."""
-    if any(_is_state(each) for start in body.starts.values() for each in parts_of(start)):
-        return "an `equinox.nn.State` goes through the layers"
-    branch = _branching(loop, shape)
-    if branch is not None:
-        return branch
-    if len(layers.classes) > 1:
-        return "the layers are of different classes"
-    if any(argument.varies > Varies.KEY and argument.few for made in layers.made for argument in made.arguments):
-        return "the layers are built with values of their own"
-    return None
-
-
-def _is_state(value: object) -> bool:
-    return isinstance(value, LibraryObject) and value.qualname == "equinox.nn.State"
-
-
-def _branching(loop: Loop, shape: LoopShape) -> str | None:
-    """The branch of a body on the class of its layer, or on its index in what it returns; None if there is none."""
-    index = {each.id for each in nodes_in(loop.index.target) if isinstance(each, ast.Name)} if loop.index else set()
-    layers = set(shape.layer_names)
-    for statement in loop.body:
-        for node in nodes_in(statement):
-            asked = node.args[:1] if isinstance(node, ast.Call) and dotted(node.func) == "isinstance" else []
-            if asked and isinstance(asked[0], ast.Name) and asked[0].id in layers:
-                return f"the body asks for the class of `{asked[0].id}`"
-            branches = isinstance(node, ast.If | ast.IfExp) and _compares(node.test, index)
-            if branches and (isinstance(node, ast.IfExp) or (isinstance(node, ast.If) and _hands_on(node, shape))):
-                return "the body branches on the layer's index"
-    return None
-
-
-def _compares(test: ast.AST, index: set[str]) -> bool:
-    """True if a condition orders, counts or divides one of some names: `i < n - 1`, `i % 2`, `not i`."""
-    if isinstance(test, ast.Name):
-        return test.id in index
-    if isinstance(test, ast.Compare):
-        by_object = any(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in test.ops)
-        return not by_object and _reads(test, index)
-    if isinstance(test, ast.BinOp):
-        return isinstance(test.op, ast.Mod) and _reads(test, index)
-    if isinstance(test, ast.Call | ast.Subscript):
-        return False
-    return any(_compares(child, index) for child in ast.iter_child_nodes(test))
-
-
-def _reads(node: ast.AST, names: set[str]) -> bool:
-    return any(isinstance(each, ast.Name) and each.id in names for each in nodes_in(node))
-
-
-def _hands_on(node: ast.If, shape: LoopShape) -> bool:
-    for each in nodes_in(node):
-        if isinstance(each, ast.Return | ast.Break | ast.Continue):
-            return True
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) and each.id in shape.carry:
-            return True
-    return False
-
-
-_ = (Given, Static)
+    return Kind.SCAN if shape.collections or "SCN206" in {each[0] for each in problems} else Kind.FOLD

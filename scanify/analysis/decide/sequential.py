@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from scanify.analysis.classes.classes import dotted
 from scanify.analysis.decide.fact import LoopFact
-from scanify.analysis.decide.remedies import REMEDIES, open_rule
+from scanify.analysis.decide.remedies import open_rule
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.obligation import Kind as Shows
@@ -18,9 +17,8 @@ from scanify.analysis.obligation import Obligation, each_once
 from scanify.analysis.plan import Body, Holds, Kind, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.stack import Annotation, Called, InitStack
-from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.of_list import FieldReader
-from scanify.analysis.uses.use import Does
+from scanify.analysis.uses.use import Does, Use
 
 _CALLED = "calls it"
 
@@ -45,19 +43,19 @@ def sequential(project: ProjectFacts, choice: str | None, fact: LoopFact) -> Pla
     field = _field(project, fact)
     if field is None:
         return _refuse(fact, "SCN214", "it is not shown where the `Sequential` is kept", None)
-    use = next(_other_uses(project, fact, *field), None)
+    use, called_at = _uses(project, fact, *field)
     if use is not None:
-        return _refuse(fact, "SCN214", *use)
+        return _refuse(fact, "SCN214", f"other code needs the `Sequential` itself: {use.what}", use.place)
     annotations = _annotations(project, *field)
     if annotations is None:
         reason = "the field that holds it is static or has a converter, or is annotated with a text that names it"
         return _refuse(fact, "SCN214", reason, None)
-    return _plan(project, fact, annotations, next(_calls(project, *field), fact.loop.place))
+    return _plan(project, fact, annotations, called_at or fact.loop.place)
 
 
-def _refuse(fact: LoopFact, rule: str, reason: str, at: Place | None, remedy: str = "") -> Refusal:
+def _refuse(fact: LoopFact, rule: str, reason: str, at: Place | None = None, remedy: str = "") -> Refusal:
     kind = Kind.GROUP if rule in ("SCN202", "SCN203") else fact.kind
-    return Refusal(fact.loop.place, rule, reason, kind, _text(fact), at=at, remedy=remedy or REMEDIES.get(rule, ""))
+    return replace(fact.refused(rule, reason, at, remedy), kind=kind, container=_text(fact))
 
 
 def _text(fact: LoopFact) -> str:
@@ -81,61 +79,24 @@ def _field(project: ProjectFacts, fact: LoopFact) -> tuple[Definition, str] | No
     return (meaning, target.attr) if isinstance(meaning, Definition) and meaning.node is owner else None
 
 
-def _other_uses(project: ProjectFacts, fact: LoopFact, owner: Definition, name: str) -> Iterator[tuple[str, Place]]:
-    """The uses of the field, under its name in the whole project, that are no calls."""
-    reader = FieldReader(project, replace(fact.layers, owner=owner, attribute=name))
-    for module in project.index.modules_with(name):
-        parents = {child: node for node in nodes_in(module.tree) for child in ast.iter_child_nodes(node)}
-        for node in nodes_in(module.tree):
-            if isinstance(node, ast.Constant) and node.value == name:
-                yield f"`{name}` is named in a text", module.place(node)
-            if not isinstance(node, ast.Attribute) or node.attr != name:
-                continue
-            if reader.is_of_another_class(module, node.value):
-                continue
-            reason = _reason(project, fact, module, node, parents)
-            if reason is not None:
-                yield reason, module.place(node)
+def _uses(project: ProjectFacts, fact: LoopFact, owner: Definition, name: str) -> tuple[Use | None, Place | None]:
+    """The first use of the field that a stack does not serve, in the whole project, and the place of the first call."""
+    calls: list[Place] = []
+    for use in FieldReader(project, replace(fact.layers, owner=owner, attribute=name)).uses():
+        module = project.index.module_at(use.place.path)
+        above = parent_of(module, use.node) if module is not None and use.node is not None else None
+        if isinstance(above, ast.Call) and (above.func is use.node or _is_mapped(parent_of(module, above), above)):  # type: ignore[arg-type]
+            calls.append(use.place)
+        elif isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Slice):
+            return replace(use, what="a slice of a `Sequential` is one, and a slice of a stack is a list"), None
+        elif use.does in (Does.OTHER, Does.OBJECT):
+            return use, None
+    return None, next(iter(calls), None)
 
 
-def _reason(
-    project: ProjectFacts, fact: LoopFact, module: Module, node: ast.Attribute, parents: dict[ast.AST, ast.AST]
-) -> str | None:
-    """Why a use needs the `Sequential` itself; None if a stack serves it."""
-    above = parents.get(node)
-    match above:
-        case ast.Call(func=func) if func is node:
-            return None
-        case ast.Call(func=ast.Name(id="len"), args=[_]):
-            return None
-        case ast.Call(func=ast.Call(args=[given, *_])) if given is node:
-            return None
-        case ast.Call(func=func, args=[given]) if given is node and _is_mapped(parents.get(above), above, func):
-            return None
-        case ast.Assign(value=value) if value is fact.loop.node and module is fact.loop.module:
-            return None
-        case ast.Subscript(slice=ast.Slice()):
-            return "code takes a slice of the `Sequential`, which is a `Sequential`; a slice of a stack is a list"
-        case ast.Subscript(ctx=ast.Load()) | ast.For() | ast.comprehension():
-            uses = Context(home_of(project, module, node), frozenset()).uses(node)
-            return next((each.what for each in uses if each.does in (Does.OTHER, Does.OBJECT)), None)
-        case ast.Attribute(attr=attr):
-            return f"`.{attr}` of the `Sequential` is used"
-        case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
-            return None
-        case ast.Return():
-            return "the `Sequential` is returned"
-        case ast.Compare():
-            return "the `Sequential` is compared"
-        case ast.Call(func=func):
-            return f"the `Sequential` itself is given to `{module.code(func)}`"
-        case _:
-            return "the `Sequential` is used in another way than being called"
-
-
-def _is_mapped(above: ast.AST | None, call: ast.AST, func: ast.expr) -> bool:
+def _is_mapped(above: ast.AST | None, call: ast.Call) -> bool:
     """True of `jax.vmap(self.net)(x)`: a transformation whose result is called at once."""
-    last = (dotted(func) or "").rpartition(".")[2]
+    last = (dotted(call.func) or "").rpartition(".")[2]
     return isinstance(above, ast.Call) and above.func is call and last in ("vmap", "filter_vmap", "checkpoint", "jit")
 
 
@@ -170,18 +131,6 @@ def _asked_for(project: ProjectFacts) -> Iterator[Place]:
                 parts = (part for each in call.args[1:] for part in nodes_in(each))
                 if any(_is_sequential(project, module, part) for part in parts):
                     yield module.place(call)
-
-
-def _calls(project: ProjectFacts, owner: Definition, name: str) -> Iterator[Place]:
-    """The places where methods of the class call the field."""
-    for method in project.classes.methods(owner).values():
-        for node in nodes_in(*method.body):
-            called = node.func if isinstance(node, ast.Call) else None
-            called = (
-                called.args[0] if isinstance(called, ast.Call) and called.args else called
-            )  # `jax.vmap(self.net)(x)`
-            if isinstance(called, ast.Attribute) and called.attr == name:
-                yield owner.module.place(node)
 
 
 def _plan(project: ProjectFacts, fact: LoopFact, annotations: tuple[Annotation, ...], applied: Place) -> Plan:
