@@ -340,7 +340,7 @@ def test_code_that_may_put_layers_into_the_list_is_other_code(tmp_path: Path) ->
     grown = "def grown(model, block):\n    model.layers.append(block)\n    return model\n"
     written(tmp_path, MODEL, grown)
     outcome = for_cases(tmp_path)
-    assert not outcome.applied and "may put other layers into `layers`" in texts(outcome.beyond_cases[0].elsewhere)[0]
+    assert not outcome.applied and "other layers may be in `self.layers`" in texts(outcome.beyond_cases[0].elsewhere)[0]
 
 
 def test_the_names_of_linen_modules_in_other_code(tmp_path: Path) -> None:

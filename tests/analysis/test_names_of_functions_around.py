@@ -47,4 +47,4 @@ def test_a_name_that_the_function_around_binds_once_is_known(head, walked):
 )
 def test_one_that_may_hold_something_else_when_the_inner_function_runs_is_open(head, walked, after):
     found = decision(head, walked, after)
-    assert isinstance(found, Refusal) and found.open or isinstance(found, Plan) and not found.safe
+    assert (isinstance(found, Refusal) and found.open) or (isinstance(found, Plan) and not found.safe)

@@ -17,11 +17,8 @@ SHOWN = {
     "extended": f"self.layers = []\nself.layers.extend({MANY})",
     "one name for a layer": "layers = []\nfor k in jr.split(key, n):\n    block = Block(8, key=k)\n"
     "    layers.append(block)\nself.layers = layers",
-    "local class": "made = Block\nself.layers = [made(8, key=k) for k in jr.split(key, n)]",
-    "partial": "made = functools.partial(Block, 8)\nself.layers = [made(key=k) for k in jr.split(key, n)]",
     "in a sequential": f"self.layers = eqx.nn.Sequential({MANY})",
     "function of the project": "self.layers = many(n, key)",
-    "own method": "self.layers = self.many(n, key)",
     "read in an inner function": f"layers = {MANY}\ndef first():\n    return layers[0]\nself.layers = layers",
     "printed": f"layers = {MANY}\nprint(len(layers), layers[0])\nself.layers = layers",
 }
@@ -185,6 +182,15 @@ OPEN = {
     ),
     "None among them": ("self.layers = [Block(8, key=k) if n else None for k in jr.split(key, n)]", "may be None"),
     "function among them": ("self.layers = [*" + MANY + ", jax.nn.relu]", "are functions"),
+    "local class": (
+        "made = Block\nself.layers = [made(8, key=k) for k in jr.split(key, n)]",
+        "`made` makes is not shown",
+    ),
+    "partial": (
+        "made = functools.partial(Block, 8)\nself.layers = [made(key=k) for k in jr.split(key, n)]",
+        "`made` makes is not shown",
+    ),
+    "own method": ("self.layers = self.many(n, key)", "`self.many(n, key)` gives is not shown"),
     "changed": ("self.layers = [eqx.tree_at(f, Block(8, key=k), 1) for k in jr.split(key, n)]", "is not shown"),
     "while": ("layers = []\nwhile len(layers) < n:\n    layers.append(make())\nself.layers = layers", "is not shown"),
     "given or made": (f"if dims is None:\n    dims = {MANY}\nself.layers = dims", "gets `dims` from its caller"),

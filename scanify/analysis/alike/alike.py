@@ -9,7 +9,7 @@ from scanify.analysis.alike.shared import held_by_class, held_by_constructor, sh
 from scanify.analysis.alike.written import writes_into
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import is_static
-from scanify.analysis.lists.home import Home, class_meant
+from scanify.analysis.lists.home import Home, class_meant, computed_from
 from scanify.analysis.lists.layer_list import (
     Class,
     LayerList,
@@ -272,44 +272,22 @@ def _compared_as_itself(home: Home, node: ast.Call) -> bool:
 
 def random_choices(home: Home, function: Function) -> Iterator[ast.expr]:
     """Yield what makes a number, a text or a decision of Python out of something random: `float(uniform(key))`."""
-    random = _Random(home, function)
-    for each in nodes_in(*function.body):
-        if (
-            isinstance(each, ast.If | ast.IfExp | ast.While)
-            and random.is_in(each.test)
-            and not _is_none_test(each.test)
-        ):
-            yield each.test
-        elif isinstance(each, ast.Call):
-            taken = home.builtin(each) in _NUMBERS or home.library(each).startswith("numpy.")
-            method = isinstance(each.func, ast.Attribute) and each.func.attr in ("item", "tolist")
-            if (taken and any(map(random.is_in, each.args))) or (method and random.is_in(each.func)):
-                yield each
+    nodes = nodes_in(*function.body)
+    calls = [each for each in nodes if isinstance(each, ast.Call)]
+    keys = [part.value for each in calls for part in each.keywords if part.arg == "key"]
+    keys += [part for each in calls if home.library(each).startswith("jax.random.") for part in each.args[:1]]
+    random = computed_from({name for each in keys if (name := dotted(each)) is not None}, nodes)
+    for each in nodes:
+        if isinstance(each, ast.If | ast.IfExp | ast.While):
+            taken = [] if _is_none_test(each.test) else [each.test]
+        elif home.builtin(each) in _NUMBERS or home.library(each).startswith("numpy."):
+            taken = each.args  # type: ignore[attr-defined]
+        else:
+            method = isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
+            taken = [each.func] if method and each.func.attr in ("item", "tolist") else []  # type: ignore[attr-defined]
+        if any(dotted(part) in random for part in nodes_in(*taken)):
+            yield each.test if isinstance(each, ast.If | ast.While) else each  # type: ignore[misc]
 
 
 def _is_none_test(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and all(isinstance(each, ast.Is | ast.IsNot) for each in test.ops)
-
-
-class _Random:
-    """The names of a function that hold random keys, or values computed from them."""
-
-    def __init__(self, home: Home, function: Function) -> None:
-        self.home, self.names = home, set[str]()
-        nodes = nodes_in(*function.body)
-        for call in (each for each in nodes if isinstance(each, ast.Call)):
-            keys = [each.value for each in call.keywords if each.arg == "key"]
-            keys += call.args[:1] if home.library(call).startswith("jax.random.") else []
-            self.names |= {name for each in keys if (name := dotted(each)) is not None}
-        before = -1
-        while before != len(self.names):
-            before = len(self.names)
-            for each in nodes:
-                if isinstance(each, ast.Assign | ast.AnnAssign) and each.value is not None and self.is_in(each.value):
-                    targets = each.targets if isinstance(each, ast.Assign) else [each.target]
-                    parts = (part for one in targets for part in (one.elts if isinstance(one, ast.Tuple) else [one]))
-                    self.names |= {name for part in parts if (name := dotted(part)) is not None}
-
-    def is_in(self, node: ast.expr) -> bool:
-        """True if an expression may be random."""
-        return any(dotted(each) in self.names for each in nodes_in(node) if isinstance(each, ast.Name | ast.Attribute))

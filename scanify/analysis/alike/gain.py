@@ -1,7 +1,7 @@
 """Whether a scan over a list of layers would save anything: whether three of them may share a body."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.alike.alike import constructors, different_arguments
@@ -20,7 +20,6 @@ from scanify.analysis.lists.layer_list import (
     not_shown,
 )
 from scanify.analysis.lists.objects import home_of
-from scanify.analysis.lists.varies import plain_count
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters, parent_of
 from scanify.analysis.obligation import Obligation
@@ -49,10 +48,14 @@ class Gain:
 
 def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
     """Return whether three layers of a list may share a body."""
-    refusal = next(_taking_turns(layers), None)
-    if refusal is not None:
-        return Gain(refusal)
     repeated = [each for each in layers.made if each.repeated]
+    for loop in {each.loops[-1] for each in repeated if each.loops and not layers.several}:
+        turn = [each for each in repeated if each.loops and each.loops[-1] is loop and not each.conditional]
+        classes = {identity(each.cls): class_name(each.cls) for each in turn if each.cls is not None}
+        if len(classes) > 1 and any(each.varies > Varies.KEY for each in turn):
+            names = " and ".join(f"`{each}`" for each in classes.values())
+            text = f"nothing to scan over: layers of different classes take turns in the list, {names}"
+            return Gain(("SCN202", text, turn[0].place))
     shown = bool(layers.made) and all(each.cls is not None for each in layers.made)
     if shown and not repeated and not layers.open and not layers.several:
         return Gain(None if _written_out_alike(project, layers) else _all_unlike(project, layers))
@@ -77,23 +80,13 @@ def _of_one_class(project: ProjectFacts, layers: LayerList) -> bool:
 
 def _too_few(project: ProjectFacts, layers: LayerList) -> Reason | None:
     """Why a list that is shown as a whole is too short."""
-    if layers.open or any(each.conditional for each in layers.made):
+    if layers.open or layers.several or any(each.conditional for each in layers.made):
         return None
     counts = [_number(each) for each in layers.made]
-    if layers.several:  # the number of elements that hold layers
-        counts = [_elements(project, layers.made)]
     shown = [each for each in counts if each is not None]
     if not shown or len(shown) < len(counts) or sum(shown) >= FEW:
         return None
     return _few(sum(shown), layers.made[0])
-
-
-def _elements(project: ProjectFacts, made: Sequence[Made]) -> int | None:
-    """How many tuples or lists of layers one loop makes, if that is a number in the source."""
-    loops = made[0].loops[:1]
-    count = plain_count(home_of(project, made[0].module, made[0].node), loops) if loops else None
-    same = all(each.loops[:1] == loops for each in made)
-    return int(count) if same and count is not None and count.isdecimal() else None
 
 
 def _few(count: int, made: Made) -> Reason:
@@ -106,19 +99,6 @@ def _number(made: Made) -> int | None:
     if not made.repeated:
         return 1
     return int(made.count) if made.count is not None and made.count.isdecimal() else None
-
-
-def _taking_turns(layers: LayerList) -> Iterator[Reason]:
-    """Layers of different classes that one loop appends in each iteration, unless its iterations are alike."""
-    repeated = [each for each in layers.made if each.loops and not each.conditional and each.cls is not None]
-    if all(each.varies <= Varies.KEY for each in repeated):
-        return
-    for at, one in enumerate(repeated):
-        for other in repeated[at + 1 :]:
-            if one.loops[-1] is other.loops[-1] and identity(one.cls) != identity(other.cls) and not layers.several:
-                names = " and ".join(f"`{class_name(each.cls)}`" for each in (one, other) if each.cls is not None)
-                text = f"nothing to scan over: layers of different classes take turns in the list, {names}"
-                yield "SCN202", text, one.place
 
 
 # -- layers of one expression ------------------------------------------------------------------------------------------

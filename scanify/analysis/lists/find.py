@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import shape_of
-from scanify.analysis.flow.statements import given_to
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
 from scanify.analysis.lists.fields import FieldFacts, field_facts
-from scanify.analysis.lists.home import COPIES, Home, branches
+from scanify.analysis.lists.home import COPIES, Home, branches, computed_from
 from scanify.analysis.lists.layer_list import FEW, LayerList, identity, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import ContentsReader
@@ -20,7 +19,7 @@ from scanify.analysis.lists.statements import Grown, Other, statements_about
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
-from scanify.analysis.lower.text import dotted, root
+from scanify.analysis.lower.text import root
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.stack import Called, CallStack
@@ -74,57 +73,24 @@ def _is_called(project: ProjectFacts, loop: Loop, walk: Walk, layers: LayerList)
     if layers.owner is not None:
         return project.classes.is_module(layers.owner) and calls_element(loop, walk)
     known = any(True for each in _FRAMEWORKS for _ in project.index.paths_with(each))
-    return known and _carries_through(loop, walk)
+    return known and calls_element(loop, walk, carries=True)
 
 
-def calls_element(loop: Loop, walk: Walk) -> bool:
-    """True if the body calls an element itself, a method of it, or a function made of one, with arguments."""
-    names = _element_names(loop, walk)
-    for call in _calls(loop):
-        if call.args or call.keywords:
-            func = call.func
-            called = [func, *func.args] if isinstance(func, ast.Call) else [func]
-            if any((dotted(each) or "").partition(".")[0] in names for each in called):
-                return True
-    return False
+def calls_element(loop: Loop, walk: Walk, *, carries: bool = False) -> bool:
+    """True if the body calls an element, a part of one, or a function made of one, with arguments.
 
-
-def _carries_through(loop: Loop, walk: Walk) -> bool:
-    """True if the body gives an element, or a method or a part of it, what it binds: `x = layer(x)`."""
-    names = target_names(walk.target)
-    bound = {each.id for each in nodes_in(*loop.body) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    for call in _calls(loop):
+    With `carries` only an element itself counts, and if it is passed a name that the body binds: `x = layer(x)`.
+    """
+    nodes = nodes_in(*loop.body)
+    names = set(target_names(walk.target))
+    names = names if carries else computed_from(names, nodes, parts=True)
+    bound = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    for call in (each for each in nodes if isinstance(each, ast.Call) and (each.args or each.keywords)):
+        called = [call.func, *call.func.args] if isinstance(call.func, ast.Call) else [call.func]
         given = any(isinstance(each, ast.Name) and each.id in bound for each in call.args)
-        if given and root(call.func) in names:
+        if (given or not carries) and any(root(each) in names for each in called):
             return True
     return False
-
-
-def _calls(loop: Loop) -> list[ast.Call]:
-    return [each for each in nodes_in(*loop.body) if isinstance(each, ast.Call)]
-
-
-def _element_names(loop: Loop, walk: Walk) -> set[str]:
-    """Return the names of an element and of its parts in the body: `attn, mlp = layer.attn, layer.mlp`."""
-    names = {each.id for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
-    for each in nodes_in(*loop.body):
-        if isinstance(each, ast.For | ast.comprehension) and root(each.iter) in names:
-            names |= set(target_names(each.target))
-    for each in nodes_in(*loop.body):
-        if isinstance(each, ast.Assign):
-            pairs = [pair for target in each.targets for pair in given_to(target, each.value)]
-            names |= {name for target, value in pairs if _is_part(value, names) for name in target_names(target)}
-    return names
-
-
-def _is_part(value: ast.expr, names: set[str]) -> bool:
-    if isinstance(value, ast.IfExp):
-        return _is_part(value.body, names) or _is_part(value.orelse, names)
-    if isinstance(value, ast.Call):
-        return any(_is_part(each, names) for each in value.args)
-    while isinstance(value, ast.Attribute | ast.Subscript):
-        value = value.value
-    return isinstance(value, ast.Name) and value.id in names
 
 
 def _is_mixed(layers: LayerList) -> bool:

@@ -1,7 +1,7 @@
 """The place of an expression, and the meanings of names there."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.flow.statements import assignments, given_to
@@ -10,7 +10,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lists.layer_list import Class
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, parameters, scope_of
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.text import dotted, root
 from scanify.analysis.project_facts import ProjectFacts
 
 Repeat = ast.For | ast.comprehension | ast.While
@@ -112,24 +112,33 @@ def columns(home: Home, target: ast.expr, walked: ast.expr) -> Iterator[tuple[as
     yield target, walked
 
 
+def computed_from(names: set[str], nodes: Sequence[ast.AST], *, parts: bool = False) -> set[str]:
+    """Return some names and those that are assigned what is computed from them, or with `parts` a part of it."""
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[target], value=value) | ast.For(target=target, iter=value):
+                pairs += given_to(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.comprehension(target=target, iter=value):
+                pairs.append((target, value))
+    before = -1
+    while before != len(names):
+        before = len(names)
+        for target, value in pairs:
+            inside = [*branches(value), *getattr(value, "args", ())] if parts else nodes_in(value)
+            if any(root(each) in names or dotted(each) in names for each in inside):
+                names = names | {name for each in getattr(target, "elts", [target]) if (name := dotted(each))}
+    return names
+
+
 def branches(value: ast.expr) -> list[ast.expr]:
     """Return the expressions that a conditional expression chooses from; the expression itself if it is none."""
     return [*branches(value.body), *branches(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
-def called_class(home: Home, node: ast.Call) -> tuple[Class | None, list[tuple[str | None, ast.expr]]]:
-    """Return the class that a call calls, None if that is not shown, and its arguments with their names."""
-    given = [*((None, each) for each in node.args), *((each.arg or "**", each.value) for each in node.keywords)]
-    found = class_meant(home, node.func)
-    if found is None and isinstance(node.func, ast.Name) and home.is_local(node.func):
-        values = [value for _, value in home.values_of(node.func.id)]
-        value = values[0] if len(values) == 1 else None
-        if isinstance(value, ast.Call) and home.library(value) == "functools.partial" and value.args:
-            ahead = [(None, each) for each in value.args[1:]]
-            given = [*ahead, *given, *((each.arg or "**", each.value) for each in value.keywords)]
-            value = value.args[0]
-        found = class_meant(home, value) if value is not None else None
-    return found, given
+def given_in(call: ast.Call) -> list[tuple[str | None, ast.expr]]:
+    """Return the arguments of a call with their names; `**` is the name of a spread dict."""
+    return [*((None, each) for each in call.args), *((each.arg or "**", each.value) for each in call.keywords)]
 
 
 def class_meant(home: Home, node: ast.expr) -> Class | None:

@@ -20,13 +20,12 @@ from scanify.analysis.lists.contents import (
     is_placeholder,
     within,
 )
-from scanify.analysis.lists.home import COMPUTING, TRANSFORMS, Home, called_class
+from scanify.analysis.lists.home import COMPUTING, TRANSFORMS, Home, class_meant, given_in
 from scanify.analysis.lists.layer_list import CALLED, Argument, Class, Made, Varies, class_name, not_shown
 from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
 from scanify.analysis.lists.varies import Variation, plain_count
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import ancestors, parent_of, scope_of
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.project_facts import ProjectFacts
 
 _SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential", "flax.nnx.Sequential")
@@ -43,6 +42,7 @@ class ContentsReader:
         self.contents = Contents()
         self._nested = nested
         self._followed: set[tuple[object, str]] = set()
+        self._returns: list[ast.expr] = []
         self._target: str | None = None
 
     # -- a list ----------------------------------------------------------------------------------------------------
@@ -120,21 +120,13 @@ class ContentsReader:
                 self.value(home, given[0], how)
             else:
                 self._unknown(home, node)
-        elif (helper := _helper(home, node)) is not None:
-            self._returned(*helper, how)
+        elif not how.loops and (found := _returned(home, node)) is not None and found[1] not in self._returns:
+            self._returns.append(found[1])  # a function that calls itself is read once
+            self.value(*found, how)
         elif (library.startswith(("jax.", "numpy.")) and library not in TRANSFORMS) or name in _DATA:
             self.contents.data = f"`{home.module.code(node)}`"
         else:
             self._unknown(home, node)
-
-    def _returned(self, home: Home, value: ast.expr, how: How) -> None:
-        """Read what a function of the project returns, which ends with its only `return`."""
-        key = (home.function, "return")
-        if key in self._followed or how.loops:
-            self._unknown(home, value)
-            return
-        self._followed.add(key)
-        self.value(home, value, how)
 
     def _name(self, home: Home, node: ast.Name, name: str, how: How) -> None:
         """Follow a name to what the function around assigns to it."""
@@ -320,7 +312,7 @@ class ContentsReader:
     # -- a call that makes a layer -----------------------------------------------------------------------------------
 
     def _made(self, home: Home, node: ast.Call, how: How) -> None:
-        called, given = called_class(home, node)
+        called = class_meant(home, node.func)
         classes = self.project.classes
         name = home.module.code(node.func)
         if called is None:
@@ -334,7 +326,7 @@ class ContentsReader:
             self.contents.open.append(not_shown(text, home.module.place(node)))
         elif isinstance(called, Definition) and (odd := classes.oddity(called)) is not None:
             self.contents.open.append(not_shown(f"what `{name}` makes is not shown: {odd}", home.module.place(node)))
-        self.contents.made.append(self._made_of(home, node, called, _arguments(home, given, how), how))
+        self.contents.made.append(self._made_of(home, node, called, _arguments(home, given_in(node), how), how))
 
     def _call_not_shown(self, home: Home, node: ast.Call, how: How) -> None:
         library = home.library(node)
@@ -345,7 +337,7 @@ class ContentsReader:
         else:
             text = f"what `{home.module.code(node.func)}` makes is not shown"
             self.contents.open.append(not_shown(text, home.module.place(node)))
-            given = [(CALLED, node.func), *called_class(home, node)[1]]
+            given = [(CALLED, node.func), *given_in(node)]
             self.contents.made.append(self._made_of(home, node, None, _arguments(home, given, how), how))
 
     def _made_of(
@@ -370,29 +362,14 @@ def _arguments(home: Home, given: Sequence[tuple[str | None, ast.expr]], how: Ho
     return tuple(Argument(name, value, variation.of(value), variation.takes_few_values(value)) for name, value in given)
 
 
-def _helper(home: Home, node: ast.Call) -> tuple[Home, ast.expr] | None:
-    """The function or method of the project that a call calls and the value that it returns, if it has no
-    decorator of its own and its only `return` is its last statement."""
-    meaning = _own_method(home, node.func) or home.meaning(node.func)
+def _returned(home: Home, node: ast.Call) -> tuple[Home, ast.expr] | None:
+    """The value that a function of the project returns, if its only `return` is its last statement."""
+    meaning = home.meaning(node.func)
     function = meaning.node if isinstance(meaning, Definition) else None
-    if not isinstance(meaning, Definition) or not isinstance(function, ast.FunctionDef):
+    if not isinstance(meaning, Definition) or not isinstance(function, ast.FunctionDef) or function.decorator_list:
         return None
-    if any(ast.unparse(each) not in ("staticmethod", "classmethod") for each in function.decorator_list):
-        return None
-    inside = nodes_in(*function.body)
-    returns = [each for each in inside if isinstance(each, ast.Return | ast.Yield | ast.YieldFrom)]
+    leaves = [each for each in nodes_in(*function.body) if isinstance(each, ast.Return | ast.Yield | ast.YieldFrom)]
     last = function.body[-1]
-    if len(returns) != 1 or not isinstance(last, ast.Return) or last.value is None:
+    if len(leaves) != 1 or not isinstance(last, ast.Return) or last.value is None:
         return None
     return Home(home.project, meaning.module, function), last.value
-
-
-def _own_method(home: Home, node: ast.expr) -> Definition | None:
-    """The method of `self.method`, if no other class of the family has a method of that name."""
-    scope, classes = scope_of(home.module, node), home.project.classes
-    if not isinstance(node, ast.Attribute) or scope.owner is None or dotted(node.value) != scope.self_name:
-        return None
-    owner = Definition(home.module, scope.owner.name, scope.owner)
-    family = (*classes.lineage(owner), *classes.heirs(owner))
-    found = [(cls, method) for cls in family if (method := classes.methods(cls).get(node.attr)) is not None]
-    return Definition(found[0][0].module, node.attr, found[0][1]) if len(found) == 1 else None

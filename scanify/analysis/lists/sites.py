@@ -11,7 +11,7 @@ from scanify.analysis.lists.declared import LIST_TYPES
 from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise, related_to
 from scanify.analysis.lists.home import Home, branches
 from scanify.analysis.lists.layer_list import Reason
-from scanify.analysis.lists.statements import Copied, Grown, Other, Put, statements_about
+from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted, unquoted
@@ -99,14 +99,6 @@ def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | 
     real = [each for each in puts if not is_placeholder(home, each.value)] if len(puts) > 1 else []
     if len(real) > 1 and not exclusive(home, real):
         return CallStack("the list is filled in several places", module.place(real[1].statement))
-    copies = [each for each in about if isinstance(each, Copied)]
-    if copies:
-        last = copies[-1]
-        before = [*(each.statement for each in puts), *(each.statement for each in grown)]
-        whole = all(_is_behind(last.statement, each) for each in before)
-        if last.conditional or not whole:
-            return CallStack("the list is copied while it is filled", module.place(last.statement))
-        return [Wrap(module.place(last.value))]
     sites: list[Wrap | After] = []
     for put in puts:
         later = [each for each in grown if _is_behind(each.statement, put.statement)]

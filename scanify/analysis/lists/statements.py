@@ -47,15 +47,6 @@ class Grown:
 
 
 @dataclass(frozen=True, eq=False)
-class Copied:
-    """`target = tuple(target)`: the same elements."""
-
-    value: ast.expr
-    statement: ast.stmt
-    conditional: bool
-
-
-@dataclass(frozen=True, eq=False)
 class Other:
     """A use that may change the list in another way."""
 
@@ -63,7 +54,7 @@ class Other:
     node: ast.AST
 
 
-About = Put | Grown | Copied | Other
+About = Put | Grown | Other
 
 
 def statements_about(home: Home, body: Sequence[ast.stmt], target: str, holder: str | None = None) -> list[About]:
@@ -110,10 +101,7 @@ class _Reader:
         match statement:
             case ast.Assign(targets=[*targets], value=value) if any(map(self._binds, targets)):
                 given = [each for one in targets for part, each in given_to(one, value) if dotted(part) == self.target]
-                copied = given and self.home.builtin(given[0]) in ("list", "tuple") and given[0].args  # type: ignore[attr-defined]
-                if copied and len(targets) == 1 and dotted(copied[0]) == self.target:
-                    yield Copied(given[0], statement, conditional or bool(loops))
-                elif len(targets) == 1 and len(given) == 1:
+                if len(targets) == 1 and len(given) == 1:
                     yield Put(given[0], statement, loops, conditional)
                 else:
                     yield Other(f"`{self.target}` is assigned beside other names", statement)

@@ -11,7 +11,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.home import COPIES, Home, Repeat, assigned, columns
 from scanify.analysis.lists.layer_list import Varies
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, ancestors
+from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.lower.text import root
 
 _KEYS = frozenset(f"jax.random.{name}" for name in ("split", "fold_in", "key", "PRNGKey", "clone", "wrap_key_data"))
@@ -141,7 +141,7 @@ class Variation:
             value = assigned(statement, node.id)
             if value is None and isinstance(statement, ast.Assign):  # `key, inner = split(key)`
                 made_of = statement.value
-                value = made_of if self.are_keys(made_of, seen) or self.of(made_of, seen) is Varies.KEY else None
+                value = made_of if self.are_keys(made_of) or self.of(made_of, seen) is Varies.KEY else None
             if value is None or isinstance(value, ast.List | ast.Dict):  # which may grow
                 return Varies.OTHER
             worst = max(worst, self.of(value, seen))
@@ -190,69 +190,47 @@ class Variation:
             for each in nodes_in(*bodies)
         )
 
-    def are_keys(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+    def are_keys(self, node: ast.expr) -> bool:
         """True if an expression is shown to be several random keys: `split(key, n)`, and names and slices of it."""
-        match node:
-            case ast.Call():
-                if self.home.library(node) == _SPLIT:
-                    return True
-                copied = self.home.builtin(node) in COPIES and len(node.args) == 1
-                shaped = isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
-                inner = node.args[0] if copied else node.func.value if shaped else None  # type: ignore[attr-defined]
-                return inner is not None and self.are_keys(inner, seen)
-            case ast.Subscript(value=value, slice=index):
-                return self.are_keys(value, seen) and (isinstance(index, ast.Slice) or self._splits_more(value))
-            case ast.Name(id=name):
-                return name not in seen and self._named_keys(node, seen | {name})
-            case _:
-                return False
+        return self._axes(node) > 1
 
-    def is_key(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+    def is_key(self, node: ast.expr) -> bool:
         """True if an expression is shown, or called, a random key."""
+        return self._axes(node) > 0 or (isinstance(node, ast.Name) and self.of(node) is Varies.KEY)
+
+    def _axes(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> int:
+        """One more than the number of axes of random keys: 1 for a key, 2 for a row of keys; 0 for no keys."""
         match node:
-            case ast.Call():
-                drawn = self.home.builtin(node) == "next" and len(node.args) == 1 and self.are_keys(node.args[0])
-                return drawn or self.home.library(node) in _KEYS
-            case ast.Subscript(value=value):
-                return self.are_keys(value) or self.is_key(value, seen)
+            case ast.Call(func=func, args=args):
+                name, inner = self.home.builtin(node), args[0] if len(args) == 1 else None
+                if self.home.library(node) == _SPLIT:
+                    return 2 + any(isinstance(each, ast.Tuple) for each in _counts(node))
+                if self.home.library(node) in _KEYS:
+                    return 1
+                if isinstance(func, ast.Attribute) and func.attr == "reshape":
+                    return self._axes(func.value, seen)
+                found = self._axes(inner, seen) if inner is not None and name in (*COPIES, "next") else 0
+                return max(found - (name == "next"), 0)
+            case ast.Subscript(value=value, slice=index):
+                return max(self._axes(value, seen) - (not isinstance(index, ast.Slice)), 0)
             case ast.Name(id=name) if name not in seen:
                 values = self.home.values_of(name)
                 if not values:
-                    return name.endswith(("key", "rng")) or self.of(node) is Varies.KEY
-                given = [value if value is not None else getattr(each, "value", None) for each, value in values]
-                return all(each is not None and self.is_key(each, seen | {name}) for each in given)
+                    return 2 if name.endswith("keys") else 1 if name.endswith(("key", "rng")) else 0
+                return min(self._axes_bound(statement, name, seen | {name}) for statement, _ in values)
             case _:
-                return False
+                return 0
 
-    def _splits_more(self, node: ast.expr) -> bool:
-        """True if keys have several axes: `split(key, (n, 2))`."""
-        if isinstance(node, ast.Name):
-            values = [value for _, value in self.home.values_of(node.id)]
-            return len(values) == 1 and values[0] is not None and self._splits_more(values[0])
-        return isinstance(node, ast.Call) and any(isinstance(each, ast.Tuple) for each in _counts(node))
-
-    def _named_keys(self, node: ast.Name, seen: frozenset[str]) -> bool:
-        statements = self.home.values_of(node.id)
-        if not statements:
-            parameter = isinstance(self.home.function, FUNCTIONS) and self.home.is_local(node)
-            return parameter and node.id.endswith("keys")
-        return all(
-            self.are_keys(value, seen) if value is not None else self._rest_of_keys(statement, node.id, seen)
-            for statement, value in statements
-        )
-
-    def _rest_of_keys(self, statement: ast.AST, name: str, seen: frozenset[str]) -> bool:
-        """`first, *keys = split(key, n)`, and `keys, other = split(key, (2, n))`."""
-        match statement:
-            case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value):
-                starred = [
-                    each.value.id
-                    for each in parts
-                    if isinstance(each, ast.Starred) and isinstance(each.value, ast.Name)
-                ]
-                return (name in starred or self._splits_more(value)) and self.are_keys(value, seen)
-            case _:
-                return False
+    def _axes_bound(self, statement: ast.AST, name: str, seen: frozenset[str]) -> int:
+        """The same of a name that a statement binds: `key, *keys = split(key, n)`."""
+        value = assigned(statement, name)
+        if value is not None:
+            return self._axes(value, seen)
+        if not isinstance(statement, ast.Assign):
+            return 0
+        targets = [each for target in statement.targets for each in getattr(target, "elts", ())]
+        starred = any(isinstance(each, ast.Starred) and ast.unparse(each.value) == name for each in targets)
+        return max(self._axes(statement.value, seen) - (not starred), 0)
 
 
 def plain_count(home: Home, loops: Sequence[Repeat]) -> str | None:
