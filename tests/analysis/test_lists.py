@@ -28,13 +28,6 @@ def plan(init: str, **given: str) -> Plan:
             Kind.FOLD,
             id="added to in a loop",
         ),
-        pytest.param(f"layers = {MANY}\nlayers = tuple(layers)\nself.layers = layers", Wrap, Kind.FOLD, id="converted"),
-        pytest.param(
-            "make = functools.partial(Block, 8)\nself.layers = [make(key=k) for k in jr.split(key, depth)]",
-            Wrap,
-            Kind.FOLD,
-            id="a partial",
-        ),
         pytest.param(
             f"layers = {MANY}\nif depth > 4:\n    layers.append(Other())\nself.layers = layers",
             Wrap,

@@ -175,7 +175,6 @@ def test_broadcast_names_the_values_of_the_function_that_all_layers_share():
             "self.layers = []\nfor _ in range(depth):\n    key, sub = jr.split(key)\n    block = Block(8, key=sub)\n    self.layers.append(block)",
             After,
         ),
-        ("self.layers = self.build(depth, key)", Wrap),
         ("self.layers: list[Block] = [Block(8, key=k) for k in jr.split(key, depth)]", Wrap),
     ],
 )

@@ -196,7 +196,7 @@ class Variation:
 
     def is_key(self, node: ast.expr) -> bool:
         """True if an expression is shown, or called, a random key."""
-        return self._axes(node) > 0 or (isinstance(node, ast.Name) and self.of(node) is Varies.KEY)
+        return self._axes(node) == 1 or (isinstance(node, ast.Name) and self.of(node) is Varies.KEY)
 
     def _axes(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> int:
         """One more than the number of axes of random keys: 1 for a key, 2 for a row of keys; 0 for no keys."""
