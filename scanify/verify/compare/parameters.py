@@ -90,7 +90,8 @@ def unlike_alternatives(before: Case, after: Case, both: Pair, files: Files, *, 
     Which of the models that a run constructs is called cannot be seen from tracers, so all of them are compared, in the
     order in which each version constructs them.
     """
-    first, second = (getattr(case, "alternatives", list)() for case in (before, after))
+    first: list[Case] = getattr(before, "alternatives", list)()
+    second: list[Case] = getattr(after, "alternatives", list)()
     if len(first) != len(second):
         counts = f"{len(first) + 1} in the original, {len(second) + 1} in the rewritten version"
         return Verdict(Status.NOT_RUN, f"the run constructs several models like the one it traces ({counts})")

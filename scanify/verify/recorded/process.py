@@ -59,9 +59,9 @@ class RecordedProcess(CaseProcess):
         for call, other in pairs:
             variant = (("call", _shown(call, calls)),)
             drawn = {name: drawn_of(part.arrays, other.others[name].arrays) for name, part in call.others.items()}
+            text, traced = self.request.case.text, call.traced | other.traced
             sides = (self.overlay.original, call), (self.overlay.rewritten, other)
-            more = drawn, call.traced | other.traced, untouched
-            first, second = (RecordedBuild(self.request.case.text, self.overlay, *side, *more) for side in sides)
+            first, second = (RecordedBuild(text, self.overlay, *side, drawn, traced, untouched) for side in sides)
             file = self.overlay.files(call.function.file) or call.function.file
             first.loops = tuple(LoopRun(file, loop.line, loop.head) for loop in wanted[call.function])
             yield variant, first, second
