@@ -1,4 +1,4 @@
-"""The closed list: functions of libraries that may be given a model, and what they give."""
+"""The closed list: functions of libraries that may be passed a model, and whether they return it."""
 
 from scanify.analysis.watchers.optimizers import optimizer_reads
 from scanify.analysis.watchers.tables import (
@@ -15,11 +15,9 @@ from scanify.analysis.watchers.tables import (
     UNFLATTENS,
 )
 
-# What calls of functions on trees read is asked where they stand (`trees.reads`).
-ASKED_ELSEWHERE = READERS | ALLS | LOADS | MAKES_TREES
-GIVES_TREES = MAPS | FILTERS | UNFLATTENS | DESERIALISES | LOADS | {TREE_AT}
-
-# Another form of the function that they are given.
+ON_TREES = READERS | ALLS | LOADS | MAKES_TREES
+"""Functions on trees, whose calls are read where they are named (`watchers.trees`)."""
+# Another form of the function that they are passed.
 WRAPPERS = frozenset(
     """jax.jit jax.vmap jax.pmap jax.checkpoint jax.remat jax.named_call jax.ad_checkpoint.checkpoint jax.make_jaxpr
     jax.tree_util.Partial jax.experimental.shard_map.shard_map jax.shard_map jax.custom_vjp jax.custom_jvp
@@ -30,40 +28,32 @@ WRAPPERS = frozenset(
     functools.cached_property contextlib.contextmanager beartype.beartype typeguard.typechecked jaxtyping.jaxtyped
     atexit.register chex.assert_max_traces""".split()
 )
-GRADIENTS = frozenset(
+OF_MODELS = frozenset({"equinox.filter_grad", "equinox.filter_value_and_grad"})
+WITH_VALUES = frozenset({"jax.value_and_grad", "equinox.filter_value_and_grad"})
+GRADIENTS = OF_MODELS | WITH_VALUES | frozenset(
     """jax.grad jax.jacfwd jax.jacrev jax.jacobian jax.hessian equinox.filter_grad equinox.filter_jacfwd
     equinox.filter_jacrev equinox.filter_hessian""".split()
+)  # fmt: skip
+SCANS = frozenset({"jax.lax.scan", "equinox.internal.scan"})
+# The first argument is called with the others.
+POSITIONAL = frozenset(
+    """jax.lax.map builtins.map builtins.filter jax.eval_shape equinox.filter_eval_shape jax.debug.callback jax.vjp
+    equinox.filter_vjp jax.linearize""".split()
 )
-VALUES_AND_GRADIENTS = frozenset(
-    "jax.value_and_grad equinox.filter_value_and_grad optax.value_and_grad_from_state".split()
-)
-OF_MODELS = frozenset({"equinox.filter_grad", "equinox.filter_value_and_grad"})
-"""Gradients that are always those of a model."""
-
-# What calls the function that it is given: where that is, where its arguments begin, and what it gives.
-CALLS = {
-    "jax.lax.scan": "scan",
-    "equinox.internal.scan": "scan",
-    "jax.lax.fori_loop": "fori",
-    "jax.lax.while_loop": "while",
-    "equinox.internal.while_loop": "while",
-    "jax.lax.cond": "cond",
-    "jax.lax.switch": "switch",
-    "jax.lax.map": "map",
-    "builtins.map": "map",
-    "builtins.filter": "map",
-    "jax.eval_shape": "call",
-    "equinox.filter_eval_shape": "call",
-    "jax.debug.callback": "call",
-    "jax.jvp": "tuples",
-    "equinox.filter_jvp": "tuples",
-    "jax.vjp": "call",
-    "equinox.filter_vjp": "call",
-    "jax.linearize": "call",
-    "jax.lax.associative_scan": "map",
+# The arguments at some positions are called with any of the others, or with what they return.
+JOINED = {
+    "jax.lax.fori_loop": (2,),
+    "jax.lax.while_loop": (0, 1),
+    "equinox.internal.while_loop": (0, 1),
+    "functools.reduce": (0,),
+    "jax.lax.cond": (1, 2),
+    "jax.lax.switch": (1,),
+    "jax.jvp": (0,),
+    "equinox.filter_jvp": (0,),
+    "jax.lax.associative_scan": (0,),
 }
 # The same tree, or one that holds it.
-_GIVES = frozenset(
+_GIVES = MAPS | FILTERS | UNFLATTENS | DESERIALISES | LOADS | {TREE_AT} | frozenset(
     """equinox.apply_updates equinox.combine equinox.filter_shard equinox.tree_inference equinox.nn.inference_mode
     equinox.nn.State equinox.nn.delete_init_state equinox.error_if equinox.tree_check jax.device_put jax.device_get
     jax.block_until_ready jax.tree.broadcast jax.tree_util.tree_broadcast jax.tree.transpose jax.typeof
@@ -72,25 +62,23 @@ _GIVES = frozenset(
     optax.incremental_update optax.periodic_update copy.copy copy.deepcopy dataclasses.replace copy.replace
     types.SimpleNamespace typing.cast typing.NamedTuple collections.namedtuple collections.deque collections.OrderedDict
     collections.defaultdict builtins.list builtins.tuple builtins.dict builtins.set builtins.zip builtins.enumerate
-    builtins.reversed builtins.iter builtins.next builtins.sorted builtins.getattr builtins.max builtins.min
-    builtins.super contextlib.nullcontext weakref.ref""".split()
-)
+    builtins.reversed builtins.iter builtins.next builtins.sorted builtins.max builtins.min builtins.super
+    contextlib.nullcontext weakref.ref""".split()
+)  # fmt: skip
 # diffrax takes norms of states alone, or totals over all leaves; jmp casts.
-PACKAGES = ("diffrax.", "jmp.")
-_GIVING = ("operator.", "itertools.", "equinox.nn.", "scanify.", *PACKAGES)
-# What only asks what kind of thing it is given, or raises.
+OF_OBJECTS = ("equinox.nn.", "diffrax.", "jmp.")
+_GIVING = ("operator.", "itertools.", "scanify.", *OF_OBJECTS)
+# What only asks what kind of thing it is passed, or raises.
 _TAKES = TYPE_TESTS | EACH_NUMBER | frozenset(
     """builtins.len builtins.issubclass builtins.bool builtins.sum builtins.any builtins.all builtins.setattr
     builtins.delattr builtins.range builtins.float builtins.int builtins.object.__setattr__ equinox.tree_equal
-    jax.named_scope jax.default_device jax.ensure_compile_time_eval jax.process_index""".split()
+    jax.named_scope jax.default_device jax.ensure_compile_time_eval jax.process_index optax.global_norm""".split()
 )  # fmt: skip
+OF_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.scipy.")
 _TAKING = (
-    "jax.numpy.", "jax.nn.", "jax.random.", "jax.lax.", "jax.scipy.", "jax.ops.", "jax.sharding.", "numpy.testing.",
-    "jax.dtypes.", "jax.experimental.mesh_utils.", "math.", "time.", "pytest.", "orbax.", "chex.assert_",
+    *OF_ARRAYS, "jax.ops.", "jax.sharding.", "numpy.testing.", "jax.dtypes.", "jax.experimental.mesh_utils.", "math.",
+    "time.", "pytest.", "orbax.", "chex.assert_",
 )  # fmt: skip
-_OF_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.scipy.")
-ARRAY = "jax.numpy.array"
-"""Stands for every function that makes an array; a method of an array gives another one."""
 # Layers of equinox that take arrays and states alone. Those that call functions which they hold are not here.
 _LAYERS = frozenset(
     """Linear Identity Conv Conv1d Conv2d Conv3d ConvTranspose ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding
@@ -98,24 +86,22 @@ _LAYERS = frozenset(
     RotaryPositionalEmbedding AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d AdaptiveAvgPool1d
     AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d""".split()
 )
-# What makes a text for people.
-TELLS = frozenset("builtins.print warnings.warn jax.debug.print equinox.tree_pprint pprint.pprint rich.print".split())
-TELLING = ("logging.", "loguru.", "absl.logging.", "rich.")
+# What makes a text for people, and what makes a text.
+_TELLS = frozenset("builtins.print warnings.warn jax.debug.print equinox.tree_pprint pprint.pprint".split())
+_TELLING = ("logging.", "loguru.", "absl.logging.", "rich.")
 TEXTS = frozenset(
     "builtins.repr builtins.str builtins.format builtins.ascii pprint.pformat equinox.tree_pformat".split()
 )
-# Methods of lists, dicts and queues: what they are given is in what they are called on.
 CONTAINERS = frozenset(
     """append appendleft extend insert add setdefault update put put_nowait get pop popleft popitem items values keys
     copy index count clear remove discard sort reverse union move_to_end""".split()
 )
-# Methods of what libraries make that tables know.
-_MADE_GIVES = frozenset({"init", "update", "trainable", "replace", "_replace"})
+"""Methods of lists, dicts and queues: their arguments are in what they are called on."""
 
 
-def makes_array(name: str) -> bool:
-    """True for functions and methods that give arrays, made of numbers alone."""
-    return name.startswith(_OF_ARRAYS)
+def tells(name: str) -> bool:
+    """True for functions that show a text to a person."""
+    return name in _TELLS or name.startswith(_TELLING)
 
 
 def is_optimizer(name: str) -> bool:
@@ -123,22 +109,20 @@ def is_optimizer(name: str) -> bool:
     return name.startswith(("optax.", "scanify.optim."))
 
 
-def is_layer(name: str) -> bool:
-    """True for classes of equinox whose objects, when called, read no tree that they are given."""
-    return name.startswith("equinox.nn.") and name.rpartition(".")[2] in _LAYERS
-
-
 def gives_tree(name: str) -> bool | None:
-    """True if a function returns trees that it is given, False if it returns none; None for an unlisted function."""
-    if name in GIVES_TREES or name in _GIVES or name.startswith(_GIVING):
+    """True if a function returns trees that it is passed, False if it returns none; None for an unlisted function."""
+    maker, _, method = name.rpartition("()")
+    if name.startswith(OF_ARRAYS) and name not in _GIVES:
+        return False
+    if maker and not method and not is_optimizer(name):  # an object is called
+        layer = maker.startswith("equinox.nn.") and maker.rpartition(".")[2] in _LAYERS
+        return True if layer or maker.startswith(("diffrax.", "jmp.")) else None
+    if name in _GIVES or name.startswith(_GIVING):
         return True
-    if name in ASKED_ELSEWHERE or name in _TAKES or name.startswith(_TAKING) or name in CALLS:
+    if name in ON_TREES or name in _TAKES or name.startswith(_TAKING):
         return False
-    maker, _, method = name.rpartition("().")
-    if maker.endswith(ARRAY):
-        return False
-    if maker and not name.startswith(_GIVING):
-        return True if is_optimizer(maker) and method in _MADE_GIVES else None
-    if is_optimizer(name):
-        return optimizer_reads(name) is None or name[6].isupper()
-    return None
+    if not is_optimizer(name):
+        return None
+    if maker:
+        return True if method in ("", ".init", ".update", ".trainable", ".replace", "._replace") else None
+    return optimizer_reads(name) is None or name[6].isupper()
