@@ -54,10 +54,14 @@ def _refused(package: Package, target: Target, line: int, said: str) -> LoopResu
 
 
 def _result(package: Package, target: Target, line: int, report: dict[str, Any]) -> LoopResult:
-    """A loop is reached if a case iterates over it, and PROVED if all of these cases are."""
+    """A loop is reached if a case iterates over it, and PROVED if all of these cases are.
+
+    Where a report does not name its loops, as those of earlier versions, each case counts for all loops of its file.
+    """
     reaching, whys = [], []
     for case in report["cases"]:
-        for loop in case["loops"]:
+        reaching += [case] if "loops" not in case else []
+        for loop in case.get("loops", ()):
             if loop["file"].endswith(target.file) and loop["line"] == line:
                 whys += [loop["why"]] if loop.get("why") else []
                 reaching += [case] if loop["iterations"] else []
