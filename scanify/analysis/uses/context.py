@@ -109,13 +109,21 @@ class Context:
             yield self._serves(node, Does.LENGTH)
         elif name == "bool":
             yield self._serves(node, Does.TEST)
-        elif name in _ITERATES or self.home.library(call) in _ITERATING:
+        elif name in _ITERATES or self.home.library(call) in _ITERATING or self._extends_a_list(call):
             yield from self._walk(node, call)
         elif name in ("isinstance", "type"):
             yield self._needs(node, "code asks for the type of the list", "SCN318", Does.OBJECT)
         else:
             does = Does.OBJECT if reads_alone(self.home, call) else Does.OTHER
             yield self._needs(node, f"the list itself is passed to `{called(call) or '...'}`", does=does)
+
+    def _extends_a_list(self, call: ast.Call) -> bool:
+        """True if a list of this function, made by a display, gets the elements: `found.extend(model.layers)`."""
+        match call.func:
+            case ast.Attribute(value=ast.Name() as name, attr="extend"):
+                values = [value for _, value in self.home.values_of(name.id)]
+                return self.home.is_local(name) and bool(values) and all(isinstance(each, ast.List) for each in values)
+        return False
 
     def _is_test(self, node: ast.AST) -> bool:
         """True if only the truth of an expression matters."""
