@@ -61,7 +61,7 @@ def in_function(text: str) -> str:
 
 
 SERVED = {
-    "found = []\n    found.extend(model.layers)": [Does.WALK],
+    "found = []\nfound.extend(model.layers)": [Does.WALK],
     "return len(model.layers)": [Does.LENGTH],
     "return [layer(x) for layer in model.layers]": [Does.WALK],
     "for i, layer in enumerate(model.layers):\n    if i == 2:\n        x = layer(x)": [Does.WALK],
@@ -97,7 +97,7 @@ def test_a_stack_serves(text):
 
 KEPT = {
     "x.extend(model.layers)": "passed to `x.extend`",
-    "x = []\n    x = model\n    x.extend(model.layers)": "passed to `x.extend`",
+    "x = []\nx = model\nx.extend(model.layers)": "passed to `x.extend`",
     "model.layers.append(x)": "grows",
     "return model.layers.index(x)": "reads `.index`",
     "model.layers[0] = x": "element of the list is replaced",
