@@ -62,14 +62,9 @@ def test_other_numbers_are_kept_as_they_are_written(head, number, numbers):
     assert isinstance(plan.stack, InitStack)
 
 
-@pytest.mark.parametrize("part", ["[:-2]", "[2:]"])
-def test_the_length_of_a_part_of_the_list_is_a_number(part):
-    plan = planned(f"for i in range(len(self.layers{part})):\n    x = self.layers[i](x)")
-    assert (plan.container, plan.numbers) == ("self.layers", "range(len(self.layers) - 2)")
-
-
-def test_the_length_of_another_part_is_asked_for_as_it_is_written():
-    assert refused("for i in range(len(self.layers[:mask])):\n    x = self.layers[i](x)").rule == "SCN208"
+@pytest.mark.parametrize("part", ["[:-2]", "[2:]", "[:mask]"])
+def test_the_length_of_a_part_of_the_list_is_not_counted_through(part):
+    assert refused(f"for i in range(len(self.layers{part})):\n    x = self.layers[i](x)").rule == "SCN208"
 
 
 def test_a_list_that_stays_as_it_is_is_taken_apart_in_the_call():
@@ -138,7 +133,7 @@ def test_a_name_that_the_body_gives_to_the_layer_is_its_name(body):
 )
 def test_a_name_that_the_body_binds_again_is_its_own(body):
     plan = planned(f"for i in range(len(self.layers)):\n    {body}")
-    assert plan.layer == "layers_i"
+    assert plan.layer == "layer_2"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +183,7 @@ def test_a_range_of_the_files_own_is_not_pythons():
     loop = "for i in range(self.n):\n    x = self.layers[i](x)"
     text = text_of(loop).replace("def helper(x):", "def range(n):\n    return [0] * n\n\n\ndef helper(x):")
     found = only(text)
-    assert isinstance(found, Refusal) and "evaluated again" in found.reason
+    assert isinstance(found, Refusal) and "count through" in found.reason
 
 
 def test_a_zip_with_numbers_that_nobody_reads_still_counts_the_turns():
@@ -263,9 +258,3 @@ def test_a_range_of_the_functions_own_is_not_pythons(own):
     loop = "for i in range(len(self.layers)):\n    x = self.layers[i](x)"
     assert isinstance(only(text_of(loop)), Plan)
     assert not any(isinstance(one, Plan) for one in decide(text_of(loop, before=own)))
-
-
-def test_what_each_layer_gets_by_number_has_the_name_of_its_list_and_number():
-    """`mask_i` for `mask[i]`: not `layer` for what is none."""
-    plan = planned("for i in range(len(self.layers)):\n    x = self.layers[i](x, mask[i])")
-    assert tuple(xs.target for xs in plan.xs) == ("mask_i",)

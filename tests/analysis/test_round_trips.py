@@ -23,11 +23,6 @@ TRIPS = {
             x, new[layer.name] = layer.step(x, caches[layer.name])
         return x, new
     """,
-    "the caller's own list, in place": """
-        for i, layer in enumerate(self.layers):
-            x, caches[i] = layer.step(x, caches[i])
-        return x
-    """,
     "a tuple that grows": """
         new = ()
         for i, layer in enumerate(self.layers):

@@ -110,7 +110,6 @@ def test_one_container_holds_a_list_that_another_file_walks_too():
 
 CACHES = {
     "zip, the name again": "for layer, c in zip(self.layers, caches):\n    x, c = layer.step(x, c)\n    new.append(c)",
-    "by number": "for i, layer in enumerate(self.layers):\n    x, caches[i] = layer.step(x, caches[i])",
     "read by number": "for i, layer in enumerate(self.layers):\n    x, c = layer.step(x, caches[i])\n    new.append(c)",
     "counted and zipped": "for i, (layer, c) in enumerate(zip(self.layers, caches)):\n    x, c = layer.step(x, c * i)\n    new += [c]",
     "pairs": "for layer, (k, v) in zip(self.layers, caches):\n    x, (k, v) = layer.step(x, (k, v))\n    new.append((k, v))",

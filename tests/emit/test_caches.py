@@ -57,12 +57,6 @@ LOOPS = {
             new.append(cache)
         return x, new
         """,
-    "stored by number": """
-        caches = list(caches)
-        for i, layer in enumerate(self.layers):
-            x, caches[i] = layer.step(x, caches[i], pos)
-        return x, caches
-        """,
     "read by number": """
         new = []
         for i, layer in enumerate(self.layers):

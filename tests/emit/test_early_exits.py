@@ -36,13 +36,6 @@ def test_exits_on_what_is_known_when_a_layer_is_traced(body, count):
     assert "until_via" in new
 
 
-def test_an_exit_at_a_turn_that_is_counted_by_hand():
-    call = (
-        "n = 0\nfor layer in self.layers:\n    if n == stop:\n        break\n    x = layer(x)\n    n = n + 1\nreturn x"
-    )
-    assert "until_via" in same(model(call, parameters="x, stop"), *((X, stop) for stop in (0, 2, None, 7)))
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -76,12 +69,6 @@ def test_a_break_keeps_what_was_collected(body, count):
     stops = (1, None, -1, 7, 0, 4) if count == 5 else (0,)
     new = same(model(call, init, parameters="x, stop"), *((X, stop) for stop in stops))
     assert "collect_until_via" in new
-
-
-def test_a_break_where_the_end_of_the_list_is_carried():
-    body = "outs.append(layer(outs[-1]))\nif i == stop:\n    break"
-    call = f"outs = [x]\n{loop(body)}\nreturn outs"
-    same(model(call, parameters="x, stop"), *((X, stop) for stop in (1, None, 0)))
 
 
 def test_both_kinds_of_end_in_one_loop():

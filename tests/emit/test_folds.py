@@ -166,14 +166,6 @@ FORMS: dict[str, tuple[str, str]] = {
     ),
 }
 IN_A_BLOCK_SEQ: dict[str, tuple[str, str]] = {
-    "an index": (
-        "return reduce(lambda h, p: p[1](h) * (p[0] + 1), enumerate(self.layers), x)",
-        """
-        return self.layers.fold_via(
-            lambda layer, h, i: layer(h) * (i + 1), in_axes=(0,)
-        )(x, range(len(self.layers)))
-        """,
-    ),
     "a part of the list": (
         "return reduce(lambda h, layer: layer(h), self.layers[1:], x)",
         "return BlockSeq.of(self.layers[1:]).fold(x)",

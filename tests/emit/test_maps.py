@@ -159,16 +159,6 @@ FORMS: dict[str, tuple[str, str]] = {
         "outs = []\nfor head in self.heads:  # each\n    outs.append(head(x) * 2)\nreturn outs",
         "outs = []\nouts.extend(self.heads.map_via(lambda head: head(x) * 2)())  # each\nreturn outs",
     ),
-    "a loop that names the parts of what it appends": (
-        (
-            "outs = []\nfor head, scale in zip(self.heads, scales):\n    seen = x + scale  # seen\n    out = head(seen)\n"
-            "    outs.append(jnp.tanh(out))\nreturn outs"
-        ),
-        (
-            "outs = []\n# seen\nouts.extend(\n    self.heads.map_via(\n"
-            "        lambda head, scale: jnp.tanh(head(x + scale)), in_axes=(0,)\n    )(scales)\n)\nreturn outs"
-        ),
-    ),
 }
 
 

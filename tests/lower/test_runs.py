@@ -21,7 +21,6 @@ class Layer:
 
 def apply(layer, x): return layer(x) + 1
 def step(m, x, layer): return layer(x, m)
-def paired(x, pair): return pair[0](x, pair[1])
 
 class Model:
     pass
@@ -65,7 +64,6 @@ LINES = [
     "if {layer}.kind:\n    x = {layer}.norm(x)",
     "x = {layer}(x, keys[{i}])",
     "x = others[{i}]({layer}(x))",
-    "x, caches[{i}] = {layer}(x, caches[{i}]), x",
     "x = {layer}(x) if x % 2 else {layer}(x, {i})",
     "if x % 3:\n    x = others[{i}](x)",
     "hidden.append({layer}(x))",
@@ -80,10 +78,7 @@ LINES = [
 ]
 EXPRESSIONS = [
     "x = reduce(lambda h, layer: layer(h), layers, x)",
-    "x = reduce(lambda h, p: p[0](h, key=p[1]), zip(layers, keys), x)",
-    "x = reduce(lambda h, p: p[1](h, p[0]), enumerate(layers), x)",
     "x = reduce(partial(step, n), layers, x)",
-    "x = reduce(paired, zip(layers, keys), x)",
     "outs = [layer(x) for layer in reversed(layers)]",
     "outs = [layers[i](x, i) for i in range(len(layers))]",
     "outs = [layer(x, k) for i, (layer, k) in enumerate(zip(layers, keys))]",

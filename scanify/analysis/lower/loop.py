@@ -121,7 +121,7 @@ class Loop:
     `for` that does nothing but append it to `appends_to`), and no statements but that expression.
 
     Of a `reduce` the body is `carry = update`: `carry` is the name, `start` what it begins with (None: the first
-    element), `function` the expression that is called, where that is no lambda.
+    element).
 
     `replaced` are stretches of the file with the texts that stand there in the body of one iteration. `problem` is what
     speaks against it already. `ignored` says that a comment asks for it to be left alone, `ignores` for which rules one
@@ -141,7 +141,6 @@ class Loop:
     appends_to: str | None = None
     carry: str | None = None
     start: ast.expr | None = None
-    function: ast.expr | None = None
     problem: Problem | None = None
     replaced: tuple[Replacement, ...] = ()
     ignored: bool = False

@@ -44,13 +44,6 @@ EXPRESSIONS = (
         tags("simple elastic"),
     ),
     Form(
-        "reduce over zip",
-        "@before\nx = functools.reduce(turn, zip(self.BLOCKS, gains), x)#@\n@after\nreturn x",
-        tags("simple"),
-        other="def turn(x, pair):\n    b, g = pair\n    return BODY * g",
-        arguments=(("gains", "jnp.linspace(0.5, 1.5, N)"),),
-    ),
-    Form(
         "sequential",
         "@before\nx = self.BLOCKS(x)\n@after\nreturn x",
         tags("method"),

@@ -1,13 +1,12 @@
 """Calls that walk a list: `map(f, layers)`, `functools.reduce(f, layers, x)`, and `Sequential(layers)` in the end.
 
-A `reduce` is the loop `for layer in layers: x = f(x, layer)`: the carry is the function's first parameter, the
-layer its second. Of what `zip` and `enumerate` walk it is given a tuple: where a lambda takes that apart by number, as
-in `pair[0](x, key=pair[1])`, its parts have names in the loop.
+A `reduce` is the loop `for layer in layers: x = f(x, layer)`: the carry is the function's first parameter, the layer
+its second. What `zip` gives is a tuple: where a lambda takes that apart by number, its parts have names in the loop.
 """
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scanify.analysis.flow.names import flow
 from scanify.analysis.index.module import Module
@@ -17,11 +16,10 @@ from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
 from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, adopt, parameters, parent_of
-from scanify.analysis.lower.text import dotted, made, root, singular, unused
+from scanify.analysis.lower.text import dotted, made, singular, unused
 
 _REDUCES = ("functools.reduce",)
 _SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential")
-_SPLITS = ("split", "keys")
 
 
 def call_lowered(module: Module, scope: Scope, call: ast.Call) -> Loop | None:
@@ -31,7 +29,7 @@ def call_lowered(module: Module, scope: Scope, call: ast.Call) -> Loop | None:
         return _map(module, scope, call, reader)
     name = scope.qualified(call.func)
     if name in _REDUCES:
-        return _Reduction(module, scope, call, reader).loop()
+        return _reduce(module, scope, call, reader)
     return _sequential(module, scope, call, reader) if name in _SEQUENTIALS else None
 
 
@@ -95,154 +93,78 @@ def plain_parameters(function: ast.AST) -> tuple[ast.arg, ...] | None:
 # -- reduce ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Reduction:
-    module: Module
-    scope: Scope
-    call: ast.Call
-    reader: HeadReader
-
-    def loop(self) -> Loop | None:
-        given = self._given()
-        if given is None:
-            return None
-        function, walked, start = given
-        columns = self._columns(walked)
-        if isinstance(function, ast.Lambda):
-            return self._of_lambda(function, walked, start, columns)
-        if dotted(function) is None and not self._is_partial(function):
-            return None
-        names = names_in([function])
-        targets = self._targets(columns, names) if columns is not None else [self._name("layer", names)]
-        used = names | {each.id for each in targets}
-        carry = start.id if isinstance(start, ast.Name) and start.id not in used else unused("carry", used)
-        item: ast.expr = targets[0] if columns is None else made(ast.Tuple(list(targets), ast.Load()), walked)
-        arguments = [self._name(carry, ()), _loaded(item)]
-        update = made(ast.Call(function, arguments, []), self.call)
-        target: ast.expr = targets[0] if columns is None else made(ast.Tuple(list(targets), ast.Store()), walked)
-        return self._made(target, walked, carry, update, start, function)
-
-    def _is_partial(self, function: ast.expr) -> bool:
-        return isinstance(function, ast.Call) and self.scope.qualified(function.func) == "functools.partial"
-
-    def _of_lambda(
-        self, function: ast.Lambda, walked: ast.expr, start: ast.expr | None, columns: list[ast.expr | None] | None
-    ) -> Loop | None:
+def _reduce(module: Module, scope: Scope, call: ast.Call, reader: HeadReader) -> Loop | None:
+    values = [*call.args, *(each.value for each in call.keywords)]  # Python 3.14 takes `initial` by keyword, too
+    if len(call.args) < 2 or len(values) > 3 or any(isinstance(each, ast.Starred) for each in values):
+        return None
+    function, walked, start = [*values, None][:3]
+    assert function is not None and walked is not None
+    if isinstance(function, ast.Lambda):
         names = plain_parameters(function)
         if names is None or len(names) != 2 or isinstance(function.body, ast.Lambda):
             return None
-        carry, item = names[0].arg, names[1].arg
-        if columns is None:
-            return self._made(self._name(item, ()), walked, carry, function.body, start)
-        targets = self._targets(columns, names_in([function]))
-        taken = list(_taken_apart(function.body, item, len(targets)))
-        statement = self._update(carry, function.body)
-        body, replaced = rebuilt(self.module, [statement], [Change(each, targets[at].id) for each, at in taken])
-        target = made(ast.Tuple(list(targets), ast.Store()), walked)
-        update = body[0].value if isinstance(body[0], ast.Assign) else function.body
-        loop = self._made(target, walked, carry, update, start)
-        whole = bool(mentions(item, update)) or any(
-            isinstance(each, ast.arg) and each.arg == item for each in nodes_in(function.body)
-        )
-        problem = (
-            Problem(
-                "SCN213",
-                f"`{item}` is used as a whole, and not only by its parts",
-                self.call,
-                "use its parts alone: `item[0]`",
-            )
-            if whole
-            else None
-        )
-        return replace(loop, replaced=replaced, problem=loop.problem or problem)
-
-    def _made(
-        self,
-        target: ast.expr,
-        walked: ast.expr,
-        carry: str,
-        update: ast.expr,
-        start: ast.expr | None,
-        function: ast.expr | None = None,
-    ) -> Loop:
-        head = self.reader.read(target, walked)
-        problem = head.problem
-        if start is None:
-            reason = "`reduce` is given no value to begin with: the first layer would be the carry"
-            problem = Problem("SCN213", reason, self.call, "give `reduce` a third argument to begin with")
-        body = (self._update(carry, update),)
-        index = head.index
-        if index is not None:
-            index = replace(index, read=isinstance(index.target, ast.Name) and index.target.id in flow(body).read_first)
-        place = self.module.place(self.call)
-        return Loop(
-            self.module,
-            self.scope,
-            Form.REDUCE,
-            self.call,
-            place,
-            target,
-            head.walks,
-            index,
-            body,
-            carry=carry,
-            start=start,
-            function=function,
-            problem=problem,
-        )
-
-    def _update(self, carry: str, update: ast.expr) -> ast.Assign:
-        statement = ast.copy_location(ast.Assign([made(ast.Name(carry, ast.Store()), update)], update), update)
-        adopt(self.module, statement, self.call)
-        return statement
-
-    def _name(self, name: str, used: Sequence[str] | set[str]) -> ast.Name:
-        return made(ast.Name(unused(name, used), ast.Load()), self.call)
-
-    def _given(self) -> tuple[ast.expr, ast.expr, ast.expr | None] | None:
-        """The function, what is walked and the value to begin with, which Python 3.14 takes by keyword too."""
-        values = [*self.call.args, *(each.value for each in self.call.keywords)]
-        if any(isinstance(each, ast.Starred) for each in values) or len(values) not in (2, 3):
-            return None
-        if any(each.arg != "initial" for each in self.call.keywords) or len(self.call.args) < 2:
-            return None
-        return values[0], values[1], values[2] if len(values) == 3 else None
-
-    def _columns(self, walked: ast.expr) -> list[ast.expr | None] | None:
-        """What `zip` walks side by side, and `enumerate` beside its numbers, for which there is None."""
-        name = self.reader.builtin(walked)
-        if not isinstance(walked, ast.Call) or name not in ("zip", "enumerate") or not walked.args:
-            return None
-        return [None, walked.args[0]] if name == "enumerate" else list(walked.args)
-
-    def _targets(self, columns: Sequence[ast.expr | None], used: set[str]) -> list[ast.Name]:
-        """A name for each column that stands for nothing else: `layer` for `self.layers`, `key` for `keys`, `i`."""
-        targets: list[ast.Name] = []
-        for column in columns:
-            walked = dotted(column)
-            split = (root(column) is not None) and (dotted(getattr(column, "func", None)) or "").endswith(_SPLITS)
-            name = "i" if column is None else singular(walked, "this_") if walked else "key" if split else "item"
-            targets.append(self._name(name, used))
-            used = {*used, targets[-1].id}
-        return targets
+        carry, layer, update = names[0].arg, names[1].arg, function.body
+        targets, taken = _parts(function, layer, walked) if reader.builtin(walked) == "zip" else ([], [])
+    else:
+        used = names_in([function])
+        layer = unused("layer", used)
+        named = isinstance(start, ast.Name) and start.id not in {*used, layer}
+        carry = start.id if named and isinstance(start, ast.Name) else unused("carry", {*used, layer})
+        given: list[ast.expr] = [made(ast.Name(name, ast.Load()), call) for name in (carry, layer)]
+        update, targets, taken = made(ast.Call(function, given, []), call), [], []
+    target: ast.expr = made(ast.Name(layer, ast.Store()), call)
+    if targets:
+        target = made(ast.Tuple(targets, ast.Store()), call)
+    head = reader.read(target, walked)
+    problem = head.problem
+    if problem is not None:
+        reason = "the function of `reduce` is passed the layers in tuples"
+        problem = Problem("SCN213", reason, walked, "write the `reduce` as a `for`, with a target for each part")
+    elif start is None:
+        reason = "`reduce` is given no value to begin with: the first layer would be the carry"
+        problem = Problem("SCN213", reason, call, "give `reduce` a third argument to begin with")
+    body = ast.copy_location(ast.Assign([made(ast.Name(carry, ast.Store()), update)], update), update)
+    adopt(module, body, call)
+    statements, replaced = rebuilt(module, [body], taken)
+    index = head.index
+    if index is not None:
+        read = isinstance(index.target, ast.Name) and index.target.id in flow(statements).read_first
+        index = replace(index, read=read)
+    return Loop(
+        module,
+        scope,
+        Form.REDUCE,
+        call,
+        module.place(call),
+        target,
+        head.walks,
+        index,
+        statements,
+        carry=carry,
+        start=start,
+        problem=problem,
+        replaced=replaced,
+    )
 
 
-def _loaded(node: ast.expr) -> ast.expr:
-    if isinstance(node, ast.Tuple):
-        return made(ast.Tuple([_loaded(each) for each in node.elts], ast.Load()), node)
-    assert isinstance(node, ast.Name)
-    return made(ast.Name(node.id, ast.Load()), node)
-
-
-def _taken_apart(node: ast.AST, item: str, count: int) -> list[tuple[ast.Subscript, int]]:
-    """Each `item[0]`, `item[1]` in an expression, with its number."""
-    taken = []
-    for each in nodes_in(node):
-        match each:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as number)) if name == item:
-                if type(number) is int and 0 <= number < count:
-                    taken.append((each, number))
-    return taken
+def _parts(function: ast.Lambda, item: str, walked: ast.expr) -> tuple[list[ast.expr], list[Change]]:
+    """The names for what `zip` gives where a lambda takes parts of it by number alone: `pair[0](x, key=pair[1])`."""
+    columns = walked.args if isinstance(walked, ast.Call) else []
+    taken = [
+        each
+        for each in nodes_in(function.body)
+        if isinstance(each, ast.Subscript) and isinstance(each.value, ast.Name) and each.value.id == item
+    ]
+    numbers = [getattr(each.slice, "value", None) for each in taken]
+    inner = any(isinstance(each, ast.arg) and each.arg == item for each in nodes_in(function.body))
+    if inner or len(mentions(item, function.body)) > len(taken) or not set(numbers) <= set(range(len(columns))):
+        return [], []
+    names: list[str] = []
+    for column in columns:
+        name = singular(dotted(column) or "items", "this_")
+        names.append(unused(name, {*names, *names_in([function])}))
+    targets: list[ast.expr] = [made(ast.Name(name, ast.Store()), walked) for name in names]
+    return targets, [Change(each, names[number]) for each, number in zip(taken, numbers, strict=True)]  # type: ignore[index]
 
 
 # -- Sequential ------------------------------------------------------------------------------------------------------
