@@ -63,7 +63,7 @@ def remarks_on(
     stacks = any(may_know_stacks(source.text) for path in index.paths if (source := index.source(path)) is not None)
     found: dict[Remark, None] = {}
     for module in modules:
-        calls = list(candidates(index, module, stacks=stacks))
+        calls = list(candidates(module, stacks=stacks))
         seen = Seen(index, module)
         every = [each for call in calls for rule in _RULES for each in rule(seen, call)]
         every += optimised.remarks(index, module) if stacks else ()

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
-from scanify.analysis.remarks.candidates import expressions_on, lines_of
 from scanify.analysis.watchers.find import watchers_of
 from scanify.analysis.watchers.names import Body, callee, local_scope
 from scanify.analysis.watchers.rules import KEY, NORM, PATH, RANK, SHAPE
-from scanify.analysis.watchers.stacks import assigned, class_of, field_kind, fields, kind_of, stored
+from scanify.analysis.watchers.stacks import assigned, class_named, class_of, field_kind, fields, kind_of, stored
 from scanify.analysis.watchers.watcher import Watcher
 
 _DEPTH = 5
@@ -37,27 +36,21 @@ _REMEDIES = {
 
 def remarks(index: Index, module: Module) -> Iterator[Remark]:
     """The remarks on a file with `optimizer.init(params)` of parameters that hold a stack."""
-    lines = lines_of(module, [".init("])
-    for init in nodes_in(*expressions_on(module.tree.body, lines)) if lines else ():
-        is_init = isinstance(init, ast.Call) and isinstance(init.func, ast.Attribute) and init.func.attr == "init"
-        if not is_init or not isinstance(init, ast.Call) or len(init.args) != 1 or init.keywords:
-            continue
-        assert isinstance(init.func, ast.Attribute)
-        if holds_stack(index, module, init.args[0]):
-            for watcher in _run_by(index, module, init.func.value):
-                if watcher.rule in _REMEDIES:
-                    reason = (
-                        f"it reads {watcher.reads}, and a leaf of {_text(module, init.args[0])} holds several layers"
-                    )
-                    yield Remark(watcher.place, watcher.rule, reason, _REMEDIES[watcher.rule], module.place(init))
+    for init in nodes_in(module.tree) if ".init(" in module.text else ():
+        match init:
+            case ast.Call(func=ast.Attribute(value=optimizer, attr="init"), args=[tree], keywords=[]):
+                watchers = _run_by(index, module, optimizer) if _holds_stack(index, module, tree) else ()
+            case _:
+                continue
+        for watcher in watchers:
+            if watcher.rule in _REMEDIES:
+                text = " ".join(module.code(tree).split())
+                reason = f"it reads {watcher.reads}, and a leaf of `{text}` holds several layers"
+                yield Remark(watcher.place, watcher.rule, reason, _REMEDIES[watcher.rule], module.place(init))
 
 
-def _text(module: Module, node: ast.expr) -> str:
-    return f"`{' '.join(module.code(node).split())}`"
-
-
-def holds_stack(index: Index, module: Module, node: ast.expr, depth: int = 0) -> bool:
-    """Whether an expression is shown to be a tree with a stack of layers in it."""
+def _holds_stack(index: Index, module: Module, node: ast.expr, depth: int = 0) -> bool:
+    """True if an expression is shown to be a tree with a stack of layers in it."""
     if depth > _DEPTH:
         return False
     if kind_of(index, module, node) is not None:
@@ -69,12 +62,12 @@ def holds_stack(index: Index, module: Module, node: ast.expr, depth: int = 0) ->
         case ast.Call(args=arguments):
             known = callee(index, module, node.func)
             at = _KEEPS.get(known) if isinstance(known, str) else None
-            return at is not None and len(arguments) > at and holds_stack(index, module, arguments[at], depth + 1)
+            return at is not None and len(arguments) > at and _holds_stack(index, module, arguments[at], depth + 1)
         case ast.Subscript(value=value, slice=ast.Constant(value=0)):
-            return isinstance(value, ast.Call) and holds_stack(index, module, value, depth + 1)
+            return isinstance(value, ast.Call) and _holds_stack(index, module, value, depth + 1)
         case ast.Name():
             values = assigned(module, node) or _unpacked(module, node)
-            return len(values) == 1 and holds_stack(index, module, values[0], depth + 1)
+            return len(values) == 1 and _holds_stack(index, module, values[0], depth + 1)
         case _:
             return False
 
@@ -93,19 +86,13 @@ def _unpacked(module: Module, name: ast.Name) -> list[ast.expr]:
 
 
 def _class_holds(index: Index, owner: Definition, depth: int) -> bool:
-    """Whether objects of a class hold a stack, in a field or in an object that a field is declared to hold."""
+    """True if objects of a class hold a stack, in a field or in an object that a field is declared to hold."""
     if depth > _DEPTH or not isinstance(owner.node, ast.ClassDef):
         return False
-    names = {**fields(owner.node), **{name: values[0] for name, values in stored(owner.node).items()}}
-    if any(field_kind(index, owner, name) is not None for name in names):
+    if any(field_kind(index, owner, name) is not None for name in {**fields(owner.node), **stored(owner.node)}):
         return True
-    inner = (class_of_annotation(index, owner.module, each) for each in fields(owner.node).values())
+    inner = (class_named(index, owner.module, each) for each in fields(owner.node).values())
     return any(each is not None and each != owner and _class_holds(index, each, depth + 1) for each in inner)
-
-
-def class_of_annotation(index: Index, module: Module, annotation: ast.expr) -> Definition | None:
-    found = index.resolve(module, ast.unparse(annotation)) if isinstance(annotation, ast.Name | ast.Attribute) else None
-    return found if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef) else None
 
 
 def _run_by(index: Index, module: Module, optimizer: ast.expr) -> Iterator[Watcher]:

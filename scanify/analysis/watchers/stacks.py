@@ -80,20 +80,21 @@ def class_of(index: Index, module: Module, node: ast.expr, depth: int = 0) -> De
             if values:
                 return class_of(index, module, values[0], depth + 1) if len(values) == 1 else None
             annotation = annotation_of(module, node)
-            return _class_named(index, module, annotation) if annotation is not None else None
+            return class_named(index, module, annotation) if annotation is not None else None
         case ast.Call(func=function):
-            return _class_named(index, module, function)
+            return class_named(index, module, function)
         case ast.Attribute(value=value, attr=attribute):
             owner = class_of(index, module, value, depth + 1)
             annotation = fields(owner.node).get(attribute) if owner is not None else None
             return (
-                _class_named(index, owner.module, annotation) if owner is not None and annotation is not None else None
+                class_named(index, owner.module, annotation) if owner is not None and annotation is not None else None
             )
         case _:
             return None
 
 
-def _class_named(index: Index, module: Module, node: ast.expr) -> Definition | None:
+def class_named(index: Index, module: Module, node: ast.expr) -> Definition | None:
+    """Return the class of the project that an annotation names, in quotes or not, or that is called by its name."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         found = index.resolve(module, node.value)
     else:
