@@ -7,7 +7,7 @@ from scanify.analysis.index import Definition, Module
 from scanify.analysis.index.bindings import Import
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, inner_scope, own_nodes, scope_of
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.watchers.follow.state import State
 from scanify.analysis.watchers.follow.values import (
     NOTHING,
@@ -21,6 +21,7 @@ from scanify.analysis.watchers.follow.values import (
     tuple_of,
 )
 from scanify.analysis.watchers.names import imported, imported_in_place, meanings
+from scanify.analysis.watchers.stacks import class_named
 
 _DEFINES = (*FUNCTIONS, ast.Lambda)
 _WITHOUT_VALUE = ast.Constant | ast.Compare | ast.JoinedStr
@@ -190,10 +191,11 @@ class Code(State):
 
     def annotated(self, module: Module, annotation: ast.expr) -> Held:
         """Return an object of the classes of the project that an annotation names."""
-        if isinstance(annotation, ast.BinOp | ast.Subscript | ast.Tuple):
-            inside = (each for each in ast.iter_child_nodes(annotation) if isinstance(each, ast.expr))
+        plain = unquoted(annotation)
+        if isinstance(plain, ast.BinOp | ast.Subscript | ast.Tuple):
+            inside = (each for each in ast.iter_child_nodes(plain) if isinstance(each, ast.expr))
             return join(self.annotated(module, each) for each in inside)
-        found = self.class_named(module, annotation)
+        found = class_named(self.index, module, plain) if plain is not None else None
         return held(Object(found), *([TREE] if found in self.models else [])) if found is not None else NOTHING
 
     def assign(self, module: Module, targets: Iterable[ast.expr], value: Held) -> None:

@@ -163,12 +163,6 @@ class State:
             return self.held(("result", id(node)))
         return held(Function(module, node, int("classmethod" in names or (bound and "staticmethod" not in names))))
 
-    def class_named(self, module: Module, node: ast.expr) -> Definition | None:
-        """Return the class of the project that an expression names, in quotes or not; None if it names none."""
-        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else dotted(node)
-        found = self.index.resolve(module, text.partition("[")[0].partition("|")[0].strip()) if text else None
-        return found if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef) else None
-
     def bind(self, function: Function, given: Iterable[Held], named: dict[str, Held], more: Held = NOTHING) -> Held:
         """Pass arguments to a function, `more` to all of its parameters, and return its result."""
         self.look_at(function.module, function.node)
