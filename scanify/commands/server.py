@@ -3,7 +3,7 @@
 import click
 
 from scanify.errors import Exit, ScanifyError
-from scanify.server.app import server
+from scanify.server import serve
 
 
 @click.command("server", short_help="Tell an editor what is found while somebody types.")
@@ -19,5 +19,5 @@ def command() -> int:
             "`scanify server` needs pygls, which is not installed where scanify is; "
             "`pip install 'scanify-jax[server]'` brings it"
         ) from None
-    server.start_io()
+    serve()
     return Exit.OK

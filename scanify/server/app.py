@@ -319,3 +319,8 @@ async def explain(ls: Server, rule: str) -> str | None:
     if window is not None and window.show_document is not None and window.show_document.support:
         await ls.window_show_document_async(types.ShowDocumentParams(page_uri(rule), take_focus=True))
     return find_rule(rule).page.text
+
+
+def serve() -> None:
+    """Speak the protocol on standard input and output until the editor ends it."""
+    server.start_io()

@@ -34,4 +34,4 @@ def is_left_alone(file: str, folder: Path) -> bool:
     alone = folder / "model.py"
     alone.write_text(Path(file).read_text())
     found = Project.load([alone]).analyse(remarks=True)
-    return not found.loops and not found.remarks
+    return not found.without_undecided().loops and not found.remarks
