@@ -13,7 +13,8 @@ from pathlib import Path
 
 import jax
 
-from scanify.emit.targets import TARGETS, arrays
+from scanify.emit.targets import arrays
+from scanify.emit.targets.every import TARGETS
 from tests.targets.models import FRAMEWORKS, lacks, models
 from tests.targets.prove import POLICIES, Row, case_of, prove, refused
 

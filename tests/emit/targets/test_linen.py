@@ -7,7 +7,7 @@ import pytest
 from scanify.analysis.linen_layers import RenamedLayers
 from scanify.analysis.plan import Framework, Plan, Refusal
 from scanify.configuration.config import TARGETS
-from scanify.emit.targets import TARGETS as TARGET_MODULES
+from scanify.emit.targets.every import TARGETS as TARGET_MODULES
 from tests.emit.targets.linen_models import APPLIED, body, compact, setup
 from tests.emit.targets.models import reason, rewritten
 from tests.texts import texts

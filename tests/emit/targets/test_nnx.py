@@ -9,7 +9,7 @@ from scanify.analysis.plan import Framework, Plan
 from scanify.analysis.stack import CallStack
 from scanify.configuration.config import TARGETS
 from scanify.emit import rewrite_texts
-from scanify.emit.targets import TARGETS as TARGET_MODULES
+from scanify.emit.targets.every import TARGETS as TARGET_MODULES
 from scanify.errors import CheckFailed
 from scanify.pipeline import Project, rewrite_sources
 from tests.emit.targets.models import PLAIN, reason, rewritten
