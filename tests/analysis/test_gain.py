@@ -230,12 +230,11 @@ class Net(eqx.Module):
 """
 
 
-@pytest.mark.parametrize(("width", "gains"), [("d", True), ("d + 0 * i", False)])
-def test_rows_of_layers_with_functions_of_their_own_are_alike_where_nothing_counts_them(width, gains):
+@pytest.mark.parametrize("width", ["d", "d + 0 * i"])
+def test_rows_of_layers_are_left_to_evidence(width):
     head = PRELUDE[: PRELUDE.index("class Model")].replace("import functools", "from collections.abc import Callable")
     outer = decide(head + ROWS.replace("WIDTH", width))[0]
-    assert isinstance(outer, Plan) == gains, outer
-    assert gains is False or (outer.kind, outer.holds.value) == (Kind.FOLD, "BlockSeq")
+    assert isinstance(outer, Refusal) and outer.undecided is not None
 
 
 STEPS = """\

@@ -115,7 +115,7 @@ UNLIKE = {
     "state": ("self.layers = [Normed(8, k) for k in jr.split(key, n)]", "holds a `BatchNorm`"),
     "own function": ("self.layers = [Activated(k) for k in jr.split(key, n)]", "a function of its own (line"),
     "empty": (f"self.layers = {MANY} if n else []", "may be built empty"),
-    "pairs": ("self.layers = [(Block(8, key=k), Other()) for k in jr.split(key, n)]", "a tuple or a list"),
+    "pairs": ("self.layers = [(Block(8, key=k), Other()) for k in jr.split(key, n)]", "is not shown"),
     "not shown": ("self.layers = [make(k) for k in jr.split(key, n)]", "is not shown"),
     "condition": ("self.layers = [Block(8, key=k) for k in jr.split(key, n) if n]", "only under a condition"),
 }

@@ -89,8 +89,6 @@ def _unlike(project: ProjectFacts, layers: LayerList, understood: Understood) ->
         yield layers.open[0].text
     if not layers.made:
         yield "the source does not show the layers"
-    if layers.several:
-        yield "each element is a tuple or a list of layers"
     if len(layers.classes) > 1:
         names = ", ".join(f"`{class_name(each)}`" for each in layers.classes)
         yield f"the layers are of different classes: {names}"

@@ -49,7 +49,7 @@ class Gain:
 def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
     """Return whether three layers of a list may share a body."""
     repeated = [each for each in layers.made if each.repeated]
-    for loop in {each.loops[-1] for each in repeated if each.loops and not layers.several}:
+    for loop in {each.loops[-1] for each in repeated if each.loops}:
         turn = [each for each in repeated if each.loops and each.loops[-1] is loop and not each.conditional]
         classes = {identity(each.cls): class_name(each.cls) for each in turn if each.cls is not None}
         if len(classes) > 1 and any(each.varies > Varies.KEY for each in turn):
@@ -57,7 +57,7 @@ def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
             text = f"nothing to scan over: layers of different classes take turns in the list, {names}"
             return Gain(("SCN202", text, turn[0].place))
     shown = bool(layers.made) and all(each.cls is not None for each in layers.made)
-    if shown and not repeated and not layers.open and not layers.several:
+    if shown and not repeated and not layers.open:
         return Gain(None if _written_out_alike(project, layers) else _all_unlike(project, layers))
     few = _too_few(project, layers)
     if few is not None:
@@ -80,7 +80,7 @@ def _of_one_class(project: ProjectFacts, layers: LayerList) -> bool:
 
 def _too_few(project: ProjectFacts, layers: LayerList) -> Reason | None:
     """Why a list that is shown as a whole is too short."""
-    if layers.open or layers.several or any(each.conditional for each in layers.made):
+    if layers.open or any(each.conditional for each in layers.made):
         return None
     counts = [_number(each) for each in layers.made]
     shown = [each for each in counts if each is not None]

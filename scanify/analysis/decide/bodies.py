@@ -26,7 +26,7 @@ def _several(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body
     """Why no one body can be applied to all layers."""
     if alike.refusal is not None:
         yield alike.refusal[1]
-    if alike.unlike is not None and (layers.several or layers.functions or len(layers.classes) > 1):
+    if alike.unlike is not None and (layers.functions or len(layers.classes) > 1):
         yield alike.unlike
     if shape.ends_early:
         yield "this loop may end before its last layer"

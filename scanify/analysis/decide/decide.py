@@ -126,7 +126,7 @@ def _are_equal(fact: LoopFact, in_call: bool) -> bool:
     layers = fact.layers
     if layers.walk.order not in (Order.WHOLE, Order.NUMBERED) or len(layers.walk.bases) > 1:
         return False
-    if layers.of_dict or layers.parameter or layers.view:
+    if layers.of_dict or layers.parameter:
         return False
     return not (
         in_call and (layers.open or fact.uses.changes is not None or layers.optional or layers.attribute is None)
@@ -201,7 +201,7 @@ def _notes(stack: InitStack | CallStack) -> tuple[str, ...]:
 def _with_owner(project: ProjectFacts, fact: LoopFact, in_call: bool) -> LayerCall | None:
     """Name the class whose method the call runs, if every layer is shown to be of exactly that class."""
     call, layers = fact.shape.call, fact.layers
-    if call is None or not layers.exact or layers.several:
+    if call is None or not layers.exact:
         return call
     if in_call and layers.parameter:
         return call

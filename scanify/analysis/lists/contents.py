@@ -1,15 +1,11 @@
 """The contents of a list of layers, as far as they are shown."""
 
 import ast
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scanify.analysis.classes.nnx import NNX_LIST
-from scanify.analysis.flow.statements import assignments
 from scanify.analysis.lists.home import Home, Repeat
 from scanify.analysis.lists.layer_list import Made
-from scanify.analysis.lists.statements import Put
-from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.obligation import Obligation
 
 
@@ -41,7 +37,6 @@ class Contents:
     data: str = ""
     optional: bool = False
     functions: bool = False
-    several: bool = False
     of_dict: bool = False
     sequential: bool = False
     may_be_empty: bool = False
@@ -60,44 +55,6 @@ def is_empty(home: Home, node: ast.expr) -> bool:
 
 def is_placeholder(home: Home, node: ast.expr) -> bool:
     return is_empty(home, node) or is_none(node)
-
-
-def exclusive(home: Home, puts: Sequence[Put]) -> bool:
-    """True if the branches of one `if` hold the assignments, one each."""
-    chains = [[each.statement, *ancestors(home.module, each.statement)] for each in puts]
-    for at, mine in enumerate(chains):
-        for theirs in chains[at + 1 :]:
-            common = next((each for each in mine if each in theirs), None)
-            if not isinstance(common, ast.If):
-                return False
-            below = [chain[chain.index(common) - 1] for chain in (mine, theirs)]
-            if (below[0] in common.body) == (below[1] in common.body):
-                return False
-    return True
-
-
-def within(node: ast.AST, loops: Sequence[Repeat]) -> bool:
-    """True if a statement is inside the innermost of some loops, or if there are no loops."""
-    return not loops or any(node is each for each in ast.walk(loops[-1]))
-
-
-def always_binds(body: Sequence[ast.stmt], name: str) -> bool:
-    """True if every way through a block of statements binds a name, unless it leaves the block or raises."""
-    for statement in body:
-        match statement:
-            case ast.If(body=yes, orelse=no):
-                if always_binds(yes, name) and always_binds(no, name):
-                    return True
-            case ast.With(body=inner):
-                if always_binds(inner, name):
-                    return True
-            case ast.Raise() | ast.Continue():
-                return True
-            case ast.For() | ast.While() | ast.Try() | ast.Match():
-                pass
-            case _ if assignments([statement], name):
-                return True
-    return False
 
 
 def is_none(node: ast.expr) -> bool:

@@ -22,15 +22,14 @@ _NO_DATA = frozenset("builtins.object builtins.type builtins.callable".split())
 class Declared:
     """The class in an annotation: of the elements if it is a list, else of the object itself.
 
-    `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `several`: the
-    elements are lists themselves. `optional`: None is allowed.
+    `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `optional`: None
+    is allowed.
     """
 
     cls: Class | None = None
     listed: bool = False
     of_dict: bool = False
     data: bool = False
-    several: bool = False
     optional: bool = False
 
 
@@ -89,9 +88,9 @@ def _union(project: ProjectFacts, module: Module, parts: list[ast.expr]) -> Decl
     optional = any(none) or any(each.optional for each in found)
     if len(found) == 1:
         only = found[0]
-        return Declared(only.cls, only.listed, only.of_dict, only.data, only.several, optional)
+        return Declared(only.cls, only.listed, only.of_dict, only.data, optional)
     data = bool(found) and all(each.data for each in found)
-    return Declared(None, any(each.listed for each in found), False, data, False, optional)
+    return Declared(None, any(each.listed for each in found), False, data, optional)
 
 
 def _elements(project: ProjectFacts, module: Module, parts: list[ast.expr], *, of_dict: bool) -> Declared:
@@ -100,10 +99,9 @@ def _elements(project: ProjectFacts, module: Module, parts: list[ast.expr], *, o
     found = [declared(project, module, each) for each in parts]
     if not found:
         return Declared(listed=True, of_dict=of_dict)
-    same = len({ast.unparse(each) for each in parts}) == 1
-    several = any(each.listed for each in found)
+    same = len({ast.unparse(each) for each in parts}) == 1 and not found[0].listed
     data = all(each.data for each in found)
-    return Declared(found[0].cls if same else None, True, of_dict, data, several)
+    return Declared(found[0].cls if same else None, True, of_dict, data)
 
 
 def is_static(default: ast.expr | None) -> bool:

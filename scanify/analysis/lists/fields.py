@@ -55,9 +55,9 @@ class FieldFacts:
     parameter: bool = False
 
 
-def field_facts(project: ProjectFacts, owner: Definition, attribute: str, nested: int = 0) -> FieldFacts:
+def field_facts(project: ProjectFacts, owner: Definition, attribute: str) -> FieldFacts:
     """Read what a class, those that it inherits from and those that inherit from it put into a field."""
-    reader = ContentsReader(project, nested)
+    reader = ContentsReader(project)
     facts = FieldFacts(project, owner, attribute, reader.contents)
     facts.fillings = [each for cls in related_to(project, owner) for each in _fillings(project, cls, attribute)]
     annotated = project.classes.fields(owner).get(attribute)

@@ -10,7 +10,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
 from scanify.analysis.lists.fields import FieldFacts, field_facts
-from scanify.analysis.lists.home import COPIES, Home, branches, computed_from
+from scanify.analysis.lists.home import Home, computed_from
 from scanify.analysis.lists.layer_list import FEW, LayerList, identity, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import ContentsReader
@@ -110,7 +110,6 @@ def _joined(loop: Loop, walk: Walk, parts: list[LayerList]) -> LayerList:
         declared=parts[0].declared if len({id(each.declared) for each in parts}) == 1 else None,
         parameter=any(each.parameter for each in parts),
         optional=any(each.optional for each in parts),
-        several=any(each.several for each in parts),
         functions=any(each.functions for each in parts),
         may_be_empty=all(each.may_be_empty for each in parts),
         open=tuple(each for part in parts for each in part.open),
@@ -121,19 +120,17 @@ def _joined(loop: Loop, walk: Walk, parts: list[LayerList]) -> LayerList:
 
 
 def _of_base(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> LayerList | None:
-    nested = 0
-    while isinstance(base, ast.Subscript) and not isinstance(base.slice, ast.Slice):
-        base, nested = base.value, nested + 1  # `self.stages[i]`
-    home = home_of(project, loop.module, base)
-    while isinstance(base, ast.Name) and (source := walked_by(home, base)) is not None:
-        base, nested = source, nested + 1  # `for blocks in self.stages`, with the loop in it
+    element = isinstance(base, ast.Name) and walked_by(home_of(project, loop.module, base), base) is not None
+    if element or (isinstance(base, ast.Subscript) and not isinstance(base.slice, ast.Slice)):
+        text = f"`{loop.code(base)}` is one of several lists"  # `for blocks in self.stages`, with the loop in it
+        return LayerList(walk, loop.code(base), in_call=CallStack(text), open=(_open(loop, base, text),))
     if isinstance(base, ast.Attribute):
-        return _of_field(project, loop, walk, base, nested)
+        return _of_field(project, loop, walk, base)
     named = base.func if isinstance(base, ast.Call) else base
     kinds = (ast.ClassDef,) if isinstance(base, ast.Call) else (ast.ClassDef, ast.FunctionDef)
     if isinstance(named, ast.Name) and (named.id == loop.scope.self_name or _is_defined(project, loop, named, kinds)):
         return None
-    return _of_local(project, loop, walk, base, nested)
+    return _of_local(project, loop, walk, base)
 
 
 def _is_defined(project: ProjectFacts, loop: Loop, base: ast.Name, kinds: tuple[type, ...]) -> bool:
@@ -142,12 +139,12 @@ def _is_defined(project: ProjectFacts, loop: Loop, base: ast.Name, kinds: tuple[
     return isinstance(meaning, External) or isinstance(getattr(meaning, "node", None), kinds)
 
 
-def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute, nested: int) -> LayerList | None:
+def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute) -> LayerList | None:
     owner = class_of(project, loop.module, base.value)
     holder = class_of(project, loop.module, base.value.value) if isinstance(base.value, ast.Attribute) else None
     facts: FieldFacts | None = None
     if isinstance(owner, Definition):
-        facts = field_facts(project, owner, base.attr, nested)
+        facts = field_facts(project, owner, base.attr)
     elif base.attr == "layers" and isinstance(holder, Definition) and isinstance(base.value, ast.Attribute):
         facts = field_facts(project, holder, base.value.attr)  # `self.net.layers`, of a `Sequential`
         facts = facts if facts.contents.sequential else None
@@ -161,10 +158,10 @@ def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute
     if layers is None:
         return None
     layers = replace(layers, owner=facts.owner, attribute=facts.attribute, parameter=facts.parameter)
-    return _with_sites(loop, layers, nested, field_sites(facts))
+    return _with_sites(loop, layers, field_sites(facts))
 
 
-def _with_sites(loop: Loop, layers: LayerList, nested: int, found: Sites) -> LayerList:
+def _with_sites(loop: Loop, layers: LayerList, found: Sites) -> LayerList:
     walk = layers.walk
     base = loop.code(walk.base) if walk.element is None else walk.text
     reason = ""
@@ -172,8 +169,6 @@ def _with_sites(loop: Loop, layers: LayerList, nested: int, found: Sites) -> Lay
         reason = f"the layers are the values of the dict `{base}`"
     elif walk.order in (Order.REVERSED, Order.SLICE, Order.OTHER) or len(walk.bases) > 1:
         reason = f"the loop walks a part of the list, or in another order: `{walk.text}`"
-    elif nested or layers.view:
-        reason = f"`{base}` is a part of a list, or one of several lists"
     elif layers.sequential and loop.form is not Form.SEQUENTIAL:
         reason = f"`{base}` holds the layers of a `Sequential`"
     elif layers.optional and layers.owner is None:
@@ -206,7 +201,6 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
         declared=said.cls if said.listed and not said.data else None,
         optional=contents.optional or said.optional,
         of_dict=contents.of_dict or (said.of_dict and not contents.made),
-        several=contents.several or (said.several and not contents.made),
         functions=contents.functions,
         sequential=contents.sequential,
         may_be_empty=contents.may_be_empty,
@@ -214,22 +208,16 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
     )
 
 
-def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nested: int) -> LayerList | None:
+def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> LayerList | None:
     """A local name, a parameter, or the argument of a `Sequential`."""
     here = home_of(project, loop.module, base)
     home = here.binder(base) if isinstance(base, ast.Name) else here
     name = base.id if isinstance(base, ast.Name) and home.is_local(base) else ""
-    alias = _alias(home, name)
-    if alias is not None:
-        field, part = alias
-        layers = _of_base(project, loop, walk, field)
-        if layers is None:
-            return None
-        layers = replace(layers, open=(*layers.open, *_changed(home, name)))
-        if not part:
-            return replace(layers, name=loop.code(base))
-        return _with_sites(loop, replace(layers, name=loop.code(base), view=True, sites=(), annotations=()), 0, Sites())
-    reader = ContentsReader(project, nested)
+    match home.values_of(name) if name else []:
+        case [(_, ast.Attribute() as field)]:  # another name of the list of a field
+            layers = _of_base(project, loop, walk, field)
+            return layers and replace(layers, name=loop.code(base), open=(*layers.open, *_changed(home, name)))
+    reader = ContentsReader(project)
     reader.value(home, base)
     contents, said = reader.contents, Declared()
     for where, given in contents.parameters:
@@ -252,7 +240,7 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, nes
         sites = Sites(in_call=CallStack("the list is one of the function around"))
     else:
         sites = local_sites(home, loop, name)
-    return _with_sites(loop, layers, nested, sites)
+    return _with_sites(loop, layers, sites)
 
 
 def _changed(home: Home, name: str) -> Iterator[Obligation]:
@@ -263,30 +251,3 @@ def _changed(home: Home, name: str) -> Iterator[Obligation]:
             yield not_shown(f"`{name}` gets other elements", home.module.place(each.statement))
         elif isinstance(each, Other) and each.node not in binding:
             yield not_shown(each.text, home.module.place(each.node))
-
-
-def _alias(home: Home, name: str) -> tuple[ast.Attribute, bool] | None:
-    """The field whose list, or a part of it, a local name holds: `*rest, last = self.layers` is a part."""
-    match home.values_of(name) if name else []:
-        case [(_, ast.Attribute() as field)]:
-            return field, False
-        case [(ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Attribute() as field), _)]:
-            starred = any(isinstance(each, ast.Starred) and ast.unparse(each.value) == name for each in parts)
-            return (field, True) if starred else None
-        case [(_, ast.expr() as value)]:
-            fields = [_field_in(home, each) for each in branches(value)]
-            same = fields[0] is not None and len({each and ast.unparse(each) for each in fields}) == 1
-            return (fields[0], True) if fields[0] is not None and same else None
-        case _:
-            return None
-
-
-def _field_in(home: Home, value: ast.expr) -> ast.Attribute | None:
-    """The field whose elements an expression gives, or some of them: `reversed(self.layers)`, `self.layers[1:]`."""
-    match value:
-        case ast.Subscript(value=inner, slice=ast.Slice()):
-            return _field_in(home, inner)
-        case ast.Call(args=[inner]) if home.builtin(value) in COPIES:
-            return _field_in(home, inner)
-        case _:
-            return value if isinstance(value, ast.Attribute) else None

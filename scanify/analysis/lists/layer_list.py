@@ -7,7 +7,7 @@ from enum import IntEnum
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.loop import Order, Walk
+from scanify.analysis.lower.loop import Walk
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.stack import After, Annotation, Called, CallStack, Wrap
 
@@ -87,10 +87,8 @@ class LayerList:
     `in_call` says why it stays a list; `refusal` why it can be stacked nowhere.
 
     `parameter`: it is a parameter of the function, or a field that a caller fills. `optional`: it may be None.
-    `of_dict`: the layers are the values of a dict. `several`: each element is a tuple or a list of layers, whose
-    expressions are those of `made`. `functions`: some elements are functions. `sequential`: the field holds an
-    `equinox.nn.Sequential`. `view`: a name stands for a list backwards, or for one of several lists. `may_be_empty`: it
-    may have no layer at all. `open` says what is not shown.
+    `of_dict`: the layers are the values of a dict. `functions`: some elements are functions. `sequential`: the field
+    holds an `equinox.nn.Sequential`. `may_be_empty`: it may have no layer at all. `open` says what is not shown.
     """
 
     walk: Walk
@@ -106,10 +104,8 @@ class LayerList:
     parameter: bool = False
     optional: bool = False
     of_dict: bool = False
-    several: bool = False
     functions: bool = False
     sequential: bool = False
-    view: bool = False
     may_be_empty: bool = False
     open: tuple[Obligation, ...] = ()
 
@@ -123,12 +119,6 @@ class LayerList:
             if made.cls is not None:
                 shown.setdefault(identity(made.cls), made.cls)
         return tuple(shown.values())
-
-    @property
-    def whole(self) -> bool:
-        """True if all of one list that the project fills is iterated over in its order."""
-        plain = not (self.of_dict or self.view or self.parameter)
-        return plain and self.walk.order in (Order.WHOLE, Order.NUMBERED) and len(self.walk.bases) == 1
 
     @property
     def exact(self) -> bool:

@@ -1,24 +1,19 @@
 """Read the elements that expressions put into a list, by the shapes that people write; others are obligations."""
 
 import ast
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
 from scanify.analysis.classes.nnx import NNX_LIST
 from scanify.analysis.flow.names import target_names
-from scanify.analysis.flow.statements import value_given
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.contents import (
     PLAIN,
     Contents,
     How,
-    always_binds,
-    exclusive,
     is_empty,
     is_none,
     is_placeholder,
-    within,
 )
 from scanify.analysis.lists.home import COMPUTING, TRANSFORMS, Home, class_meant, given_in
 from scanify.analysis.lists.layer_list import CALLED, Argument, Class, Made, Varies, class_name, not_shown
@@ -36,14 +31,12 @@ _DATA = ("range", "str", "int", "float", "len", "set", "frozenset", "bytes", "su
 class ContentsReader:
     """Reads what lists hold; `contents` has the result of all that was read."""
 
-    def __init__(self, project: ProjectFacts, nested: int = 0) -> None:
-        """`nested`: read the lists that stand so deep in the list, as `blocks` of `for blocks in self.stages`."""
+    def __init__(self, project: ProjectFacts) -> None:
         self.project = project
         self.contents = Contents()
-        self._nested = nested
         self._followed: set[tuple[object, str]] = set()
         self._returns: list[ast.expr] = []
-        self._target: str | None = None
+        self._elements: list[str] = []
 
     # -- a list ----------------------------------------------------------------------------------------------------
 
@@ -155,28 +148,25 @@ class ContentsReader:
             self.contents.open.append(not_shown(text, home.module.place(body[0])))
             return True
         self._followed.add(key)
-        found = statements_about(home, body, target, self._target)
+        found = statements_about(home, body, target)
         puts = [each for each in found if isinstance(each, Put)]
         if not any(isinstance(each, Put | Grown) for each in found):
             return False
         real = [each for each in puts if not is_placeholder(home, each.value)]
-        if len(real) > 1 and not exclusive(home, real):
+        if len(real) > 1:
             text = f"`{target}` is filled in several places"
             self.contents.open.append(not_shown(text, home.module.place(real[1].statement)))
         outer = puts[0].loops if puts else ()
         self.contents.of_dict |= any(
             isinstance(each.value, ast.Dict) or home.builtin(each.value) == "dict" for each in puts
         )
-        holder, self._target = self._target, target
         grown = any(isinstance(each, Grown) for each in found)
         for each in found:
             match each:
                 case Put():
                     if not (grown and is_empty(home, each.value)):
-                        own = replace(
-                            how, conditional=how.conditional or len(real) > 1 or (each.conditional and len(puts) > 1)
-                        )
-                        self.value(home, each.value, own)
+                        conditional = how.conditional or (each.conditional and len(puts) > 1)
+                        self.value(home, each.value, replace(how, conditional=conditional))
                 case Grown(keyed=True) if not self.contents.of_dict:
                     self.contents.open.append(
                         not_shown(f"an element of `{target}` is replaced", home.module.place(each.statement))
@@ -191,7 +181,6 @@ class ContentsReader:
                     (self.element if each.one else self.value)(home, each.value, own)
                 case Other():
                     self.contents.open.append(not_shown(each.text, home.module.place(each.node)))
-        self._target = holder
         return True
 
     def _unknown(self, home: Home, node: ast.expr) -> None:
@@ -210,31 +199,11 @@ class ContentsReader:
                 self.element(home, orelse, replace(how, conditional=True))
             case ast.NamedExpr(value=value):
                 self.element(home, value, how)
-            case ast.Tuple(elts=elements) | ast.List(elts=elements) if elements and not self._nested:
-                self.contents.several = True
-                for each in elements:
-                    self.element(home, each, how)
-            case (
-                ast.ListComp()
-                | ast.Dict()
-                | ast.DictComp()
-                | ast.List()
-                | ast.Tuple()
-                | ast.BinOp(left=ast.List() | ast.Tuple())
-            ):
-                self._inner_list(home, node, how)
             case ast.Lambda():
                 self.contents.functions = True
             case ast.Constant(value=None):
                 self._not_shown(home, node, "an element may be None", how)
-            case (
-                ast.Constant()
-                | ast.JoinedStr()
-                | ast.BinOp()
-                | ast.UnaryOp()
-                | ast.Compare()
-                | ast.Subscript(slice=ast.Slice())
-            ):
+            case ast.Constant() | ast.JoinedStr() | ast.UnaryOp() | ast.Compare():
                 self.contents.data = f"`{home.module.code(node)}`"
             case ast.Name():
                 self._named_element(home, node, how)
@@ -246,24 +215,6 @@ class ContentsReader:
             case _:
                 self._not_shown(home, node, f"what `{home.module.code(node)}` gives is not shown", how)
 
-    def _inner_list(self, home: Home, node: ast.expr, how: How) -> None:
-        """An element that is a list of layers, or a dict of them."""
-        nested, of_dict, empty = self._nested, self.contents.of_dict, self.contents.may_be_empty
-        self.contents.of_dict = of_dict and not nested
-        with self._entered(how) as inner:
-            self.value(home, node, inner)
-        if not nested:
-            self.contents.of_dict, self.contents.may_be_empty = of_dict, empty
-
-    @contextmanager
-    def _entered(self, how: How) -> Iterator[How]:
-        """Read a list that is an element: as a part of each element, or as the list itself where it is `nested`."""
-        nested = self._nested
-        self._nested = max(nested - 1, 0)
-        self.contents.several |= not nested
-        yield replace(how, loops=(), times=None, conditional=False) if nested else how
-        self._nested = nested
-
     def _is_function(self, home: Home, node: ast.expr) -> bool:
         meaning = home.meaning(node)
         if isinstance(meaning, External):
@@ -272,38 +223,31 @@ class ContentsReader:
 
     def _named_element(self, home: Home, node: ast.Name, how: How) -> None:
         """An element with a name: what the function assigns to it, in the loop that makes the layers or outside."""
+        name = node.id
         if self._is_function(home, node):
             self.contents.functions = True
             return
-        walked = [
-            each for each in how.loops if not isinstance(each, ast.While) and node.id in target_names(each.target)
-        ]
+        loops = [each for each in how.loops if not isinstance(each, ast.While)]
+        walked = any(name in target_names(each.target) for each in loops)
         if walked and Variation(home, how.loops).of(node) in (Varies.KEY, Varies.INDEX):
-            self.contents.data = f"`{node.id}`"
+            self.contents.data = f"`{name}`"
             return
-        known = home.values_of(node.id) if home.is_local(node) else []
-        values = [(statement, value) for statement, _ in known for value in value_given(statement, node.id)]
-        key = (home.function, f"element {node.id}")
-        parameter = home.is_local(node) and home.is_parameter(node.id)
-        if not known or parameter or len(values) != len(known) or key in self._followed:
-            if parameter:
-                self.contents.parameters.append((home, node.id))
-            self._not_shown(home, node, f"what `{node.id}` stands for is not shown", how)
-            return
-        self._followed.add(key)
-        inside = [loop for loop in how.loops if not isinstance(loop, ast.comprehension)]
-        for statement, value in values:
-            around = list(ancestors(home.module, statement))
-            fresh = not how.loops or (len(inside) == len(how.loops) and inside[-1] in around)
-            chosen = len(values) > 1 or any(isinstance(each, ast.If) and within(each, inside) for each in around)
-            kept = bool(inside) and fresh and not always_binds(inside[-1].body, node.id)
-            own = replace(how, conditional=how.conditional or chosen, shared=how.shared or not fresh or kept)
-            if isinstance(value, ast.List | ast.Tuple | ast.ListComp) and home.function is not None:
-                with self._entered(replace(own, conditional=how.conditional)) as inner:
-                    self.filled(home, home.function.body, node.id, inner)
-                break
-            self.element(home, value, own)
-        self._followed.discard(key)
+        parameter = home.is_local(node) and home.is_parameter(name)
+        known = home.is_local(node) and not parameter and name not in self._elements
+        match home.values_of(name) if known else []:
+            case [(statement, ast.expr() as value)]:
+                around = list(ancestors(home.module, statement))
+                inner = how.loops[-1] if how.loops else None
+                fresh = inner is None or (isinstance(inner, ast.For | ast.While) and statement in inner.body)
+                chosen = inner not in around and any(isinstance(each, ast.If) for each in around)
+                self._elements.append(name)
+                own = replace(how, conditional=how.conditional or chosen, shared=how.shared or not fresh)
+                self.element(home, value, own)
+                self._elements.pop()
+            case _:
+                if parameter:
+                    self.contents.parameters.append((home, name))
+                self._not_shown(home, node, f"what `{name}` stands for is not shown", how)
 
     def _not_shown(self, home: Home, node: ast.expr, text: str, how: How) -> None:
         self.contents.open.append(not_shown(text, home.module.place(node)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.flow.statements import blocks_in
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.contents import exclusive, is_placeholder
+from scanify.analysis.lists.contents import is_placeholder
 from scanify.analysis.lists.declared import LIST_TYPES
 from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise, related_to
 from scanify.analysis.lists.home import Home, branches
@@ -97,7 +97,7 @@ def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | 
     grown = [each for each in about if isinstance(each, Grown)]
     puts = [each for each in about if isinstance(each, Put)]
     real = [each for each in puts if not is_placeholder(home, each.value)] if len(puts) > 1 else []
-    if len(real) > 1 and not exclusive(home, real):
+    if len(real) > 1:
         return CallStack("the list is filled in several places", module.place(real[1].statement))
     sites: list[Wrap | After] = []
     for put in puts:

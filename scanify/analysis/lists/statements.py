@@ -57,17 +57,14 @@ class Other:
 About = Put | Grown | Other
 
 
-def statements_about(home: Home, body: Sequence[ast.stmt], target: str, holder: str | None = None) -> list[About]:
-    """Return what a block of statements does to the list that it calls `target`, in source order.
-
-    `holder` is the list that the list itself is put into, as a stage into stages.
-    """
-    return list(_Reader(home, target, holder).block(body, (), False))
+def statements_about(home: Home, body: Sequence[ast.stmt], target: str) -> list[About]:
+    """Return what a block of statements does to the list that it calls `target`, in source order."""
+    return list(_Reader(home, target).block(body, (), False))
 
 
 class _Reader:
-    def __init__(self, home: Home, target: str, holder: str | None) -> None:
-        self.home, self.target, self.holder = home, target, holder
+    def __init__(self, home: Home, target: str) -> None:
+        self.home, self.target = home, target
         self.last = target.rpartition(".")[2]
         self.kept: str | None = None  # the field that is assigned the list
 
@@ -186,10 +183,6 @@ class _Reader:
                 return f"`{self.target}.{attr}` may change the list"
             case ast.Subscript(ctx=ctx):
                 return f"`{self.target}[...]` is assigned to" if not isinstance(ctx, ast.Load) else None
-            case ast.Call(func=ast.Attribute(value=owner, attr="append")) if (
-                self.holder and dotted(owner) == self.holder
-            ):
-                return None
             case ast.Call() if node is not around.func:
                 if reads_alone(self.home, around):
                     return None

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from scanify.analysis.alike.alike import composition
 from scanify.analysis.alike.written import writes_into
@@ -170,7 +171,7 @@ class FieldReader(_Reader):
     def _mention(self, module: Module, node: ast.expr, holder: ast.expr) -> Iterator[Use]:
         selected = self._selected(module, node, holder) if self.selects else None
         if selected is not None:
-            yield selected
+            yield replace(selected, does=Does.OBJECT) if self._is_data(module, node) else selected
         yield from self.mention(module, node)
 
     # -- whose field it is ---------------------------------------------------------------------------------------------
@@ -215,6 +216,16 @@ class FieldReader(_Reader):
         return field is not None and declared(self.project, field.owner.module, field.statement.annotation).data
 
     # -- parts that are replaced ---------------------------------------------------------------------------------------
+
+    def _is_data(self, module: Module, node: ast.expr) -> bool:
+        """True if what is selected is a field of a layer that is declared to hold an array: `m.layers[0].weight`."""
+        element = parent_of(module, node)
+        part = parent_of(module, element) if isinstance(element, ast.Subscript) else None
+        fields = [self.project.classes.fields(cls) for cls in self.layers.classes if isinstance(cls, Definition)]
+        if not isinstance(part, ast.Attribute) or len(fields) < len(self.layers.classes):
+            return False
+        found = [each.get(part.attr) for each in fields]
+        return all(each and declared(self.project, each.owner.module, each.statement.annotation).data for each in found)
 
     def _is_in_lambda(self, name: str) -> bool:
         """True if a lambda anywhere in the project reads a property of a name."""
