@@ -3,7 +3,7 @@
 import pytest
 from helpers import INIT, decide, model, only
 
-from scanify.analysis.plan import Holds, Plan
+from scanify.analysis.plan import Plan, Refusal
 
 COUNTED = """\
 def counted(f):
@@ -63,10 +63,10 @@ for _ in range(depth):
 OVER_STAGES = "for stage in self.layers:\n    for layer in stage:\n        x = layer(x)"
 
 
-def test_lists_that_one_expression_makes_are_alike() -> None:
+def test_a_list_of_lists_is_left_to_evidence() -> None:
     text = model(OVER_STAGES, init=STAGES).replace("layers: list[Block]", "layers: list[list[Block]]")
     outer, _ = decide(text)
-    assert isinstance(outer, Plan) and outer.safe and outer.holds is Holds.BLOCK_SEQ
+    assert isinstance(outer, Refusal) and outer.undecided is not None
 
 
 def test_what_one_of_them_gets_each_may_have() -> None:

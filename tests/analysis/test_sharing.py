@@ -117,7 +117,6 @@ APART = [
     "self.layers = blocks",
     "self.layers = [first, *blocks]",
     "self.layers = []\nfor k in keys:\n    b = Layer(d, k)\n    self.layers.append(b)",
-    "self.layers = []\nfor i, k in enumerate(keys):\n    if i % 2:\n        b = Layer(d, k)\n    else:\n        b = Layer(d, k)\n    self.layers.append(b)",
     "self.layers = [Layer(d, k, table * 2) for k in keys]",
     "self.layers = [Layer(d, k, jnp.ones(3)) for k in keys]",
 ]

@@ -4,7 +4,7 @@ A stack has an array of its own for each layer, so that training makes the copie
 """
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.classes.nnx import VARIABLES
@@ -13,7 +13,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import declared, is_static
 from scanify.analysis.lists.home import Home, Repeat, columns
 from scanify.analysis.lists.layer_list import CALLED, LayerList, Reason, Varies
-from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Put, statements_about
 from scanify.analysis.lists.varies import Variation
@@ -21,8 +21,6 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
-
-Ask = Callable[[ast.expr, frozenset[str]], str | None]
 
 _PLAIN_PARTS = frozenset("shape dtype ndim size itemsize item tolist".split())
 _NO_ARRAYS = frozenset(f"jax.numpy.{name}" for name in ("dtype", "shape", "ndim", "size", "finfo", "issubdtype"))
@@ -51,7 +49,7 @@ def shared_objects(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]
         variation = Variation(home_of(project, made.module, made.node), made.loops)
         for each in made.arguments if made.repeated and made.cls is not None else ():
             same = each.varies is Varies.SAME and each.name != CALLED
-            what = _Held(variation.home, made.loops).before(each.value) if same else None
+            what = _Held(variation.home, made.loops).kind(each.value, anew=True) if same else None
             if what is not None:
                 code = made.module.code(each.value)
                 text = f"every layer is given the same {what}, `{code}`; pass it to the layer's call instead"
@@ -95,7 +93,7 @@ def _may_repeat(variation: Variation, node: ast.AST) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """Reads which expressions of a function give modules or arrays that were made before a layer was.
+    """Reads which expressions of a function give modules or arrays that several layers hold.
 
     `loops` make the layers. `constructor`: the function is a constructor, which runs once for each layer.
     """
@@ -104,116 +102,109 @@ class _Held:
     loops: Sequence[Repeat] = ()
     constructor: bool = False
 
-    def before(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> str | None:
-        """Return "module" or "array" if every evaluation gives, or holds, one such object that was there before."""
-        match node:
-            case ast.Call(args=args, keywords=keywords):
-                if self.home.library(node) in _SAME_ARRAY:
-                    return self._first(self.before, args[:1], seen)
-                if _is_cached(self.home.meaning(node.func)):
-                    return "object"
-                made = Variation(self.home, ()).makes_module(node)
-                return self._first(self.before, [*args, *(each.value for each in keywords)], seen) if made else None
-            case ast.BinOp(left=left, right=right):
-                lists = [each for each in (left, right) if isinstance(each, ast.List | ast.Tuple)]
-                return self._first(self.before, lists, seen)
-            case ast.UnaryOp() | ast.Compare():
-                return None
-            case ast.Subscript(value=ast.Call() as made_here) | ast.Attribute(value=ast.Call() as made_here):
-                return self.before(made_here, seen)
-            case ast.Name() if self.home.is_local(node) and node.id not in seen:
-                return self._named(node, seen | {node.id})
-            case _:
-                return self._first(self.before, parts, seen) if (parts := _parts(node)) else self.kind(node, seen)
+    def kind(self, node: ast.expr, seen: frozenset[str] = frozenset(), *, anew: bool = False) -> str | None:
+        """Return "module", "array", "variable" or "object" if an expression is shown to give one, or to hold one.
 
-    def _named(self, node: ast.Name, seen: frozenset[str]) -> str | None:
+        With `anew` it is evaluated for each layer, so that an object that it makes itself is none that layers share.
+        """
+        match node:
+            case ast.Call():
+                return self._of_call(node, seen, anew)
+            case ast.BinOp(left=left, right=right):
+                parts = [each for each in (left, right) if not anew or isinstance(each, ast.List | ast.Tuple)]
+                return self._first(parts, seen, anew)
+            case ast.UnaryOp(operand=value):
+                return None if anew else self.kind(value, seen)
+            case ast.Subscript(value=value) | ast.Attribute(value=ast.Call() as value):
+                return None if self._is_key(node) else self.kind(value, seen, anew=anew and isinstance(value, ast.Call))
+            case ast.Name(id=name) if self.home.is_local(node):
+                return None if name in seen or self._is_key(node) else self._named(name, seen | {name}, anew)
+            case ast.Name() | ast.Attribute() if dotted(node) is not None:
+                return self._of_field(node, seen)
+            case _:
+                return self._first(_parts(node), seen, anew)
+
+    def _is_key(self, node: ast.expr) -> bool:
+        return Variation(self.home, ()).is_key(node)
+
+    def _of_call(self, node: ast.Call, seen: frozenset[str], anew: bool) -> str | None:
+        func, library = node.func, self.home.library(node)
+        given = [*node.args, *(each.value for each in node.keywords)]
+        module = Variation(self.home, ()).makes_module(node)
+        if library in _SAME_ARRAY:
+            return self._first(given[:1], seen, anew)
+        if _is_cached(self.home.meaning(func)):
+            return "object"
+        if anew or self._is_key(node):
+            return self._first(given, seen, anew) if module else None
+        if library in VARIABLES:
+            return "variable"
+        if module:
+            return None if _holds_settings(self.home.project, self.home.meaning(func)) else "module"
+        if isinstance(func, ast.Call) and self.home.library(func).endswith("vmap"):
+            return "array"
+        if library.startswith(("jax.numpy.", "jax.random.")):
+            return "array" if library not in _NO_ARRAYS else None
+        method = isinstance(func, ast.Attribute) and func.attr not in _PLAIN_PARTS
+        return self.kind(func.value, seen) if method and isinstance(func, ast.Attribute) else None
+
+    def _named(self, name: str, seen: frozenset[str], anew: bool) -> str | None:
         """Return the kind of object that a local name may hold for several layers.
 
         A name that is bound in the loop that makes the layers, or in a constructor, has a new value for each.
         """
         bodies = [each for loop in self.loops if isinstance(loop, ast.For | ast.While) for each in nodes_in(*loop.body)]
-        for statement, value in self.home.values_of(node.id):
+        for statement, value in self.home.values_of(name):
             value = value or getattr(statement, "value", None)
-            anew = self.constructor or any(statement is each for each in bodies)
-            if anew and isinstance(value, ast.expr) and (found := self.before(value, seen)) is not None:
-                return found
-            if not anew and isinstance(value, ast.expr) and (found := self.kind(value, seen)) is not None:
+            inside = self.constructor or any(statement is each for each in bodies)
+            if isinstance(value, ast.expr) and (found := self.kind(value, seen, anew=inside)) is not None:
                 return found
         if self.constructor:
-            default = default_of(self.home.function, node.id)
+            default = default_of(self.home.function, name)
             return self.kind(default, seen) if default is not None else None
-        function = self.home.function
-        given = parameters(function) if function is not None else []
-        return self._declared(next((each for each in given if each.arg == node.id), None))
-
-    def kind(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> str | None:
-        """Return "module" or "array" if the value of an expression is shown to be one, or to hold one."""
-        variation = Variation(self.home, ())
-        if variation.is_key(node):
-            return None
-        match node:
-            case ast.Call(func=func):
-                if self.home.library(node) in VARIABLES:
-                    return "variable"
-                if variation.makes_module(node):
-                    return None if _holds_settings(self.home.project, self.home.meaning(func)) else "module"
-                if isinstance(func, ast.Call) and self.home.library(func).endswith("vmap"):
-                    return "array"
-                if self.home.library(node).startswith(("jax.numpy.", "jax.random.")):
-                    return "array" if self.home.library(node) not in _NO_ARRAYS else None
-                method = isinstance(func, ast.Attribute) and func.attr not in _PLAIN_PARTS
-                return self.kind(func.value, seen) if method and isinstance(func, ast.Attribute) else None
-            case ast.BinOp(left=left, right=right):
-                return self._first(self.kind, [left, right], seen)
-            case ast.UnaryOp(operand=value) | ast.Subscript(value=value):
-                return self.kind(value, seen)
-            case ast.Name(id=name) if self.home.is_local(node):
-                return self._named(node, seen | {name}) if name not in seen else None
-            case ast.Name() | ast.Attribute() if dotted(node) is not None:
-                return self._of_field(node, seen)
-            case _:
-                return self._first(self.kind, _parts(node), seen)
+        given = parameters(self.home.function) if self.home.function is not None else ()
+        annotation = next((each.annotation for each in given if each.arg == name), None)
+        said = declared(self.home.project, self.home.module, annotation)
+        if said.cls is not None and not said.data:
+            return None if _holds_settings(self.home.project, said.cls) else "module"
+        return "array" if annotation is not None and _is_array(annotation) else None
 
     def _of_field(self, node: ast.Name | ast.Attribute, seen: frozenset[str]) -> str | None:
         """Return the kind of a name of the module or of an attribute, by its assignments or its object's class."""
         name, body = dotted(node) or "", self.home.function.body if self.home.function is not None else ()
+        if name in seen:
+            return None
         values = [each.value for each in statements_about(self.home, body, name) if isinstance(each, Put)]
+        if values:
+            return self._first(values, seen | {name}, False)
         meaning = self.home.meaning(node)
-        of_class = self.home.meaning(node.value) if isinstance(node, ast.Attribute) else None
-        if isinstance(of_class, Definition) and isinstance(of_class.node, ast.ClassDef):
-            constant = self.home.project.classes.constant(of_class, name.rpartition(".")[2])
-            return _Held(Home(self.home.project, constant[0].module, None)).kind(constant[1]) if constant else None
-        if not values and isinstance(meaning, Definition):
-            value = getattr(meaning.node, "value", None)
-            there = _Held(Home(self.home.project, meaning.module, None))
-            return there.kind(value, seen) if isinstance(value, ast.expr) and name not in seen else None
-        if values or not isinstance(node, ast.Attribute):
-            return self._first(self.kind, values, seen | {name}) if name not in seen else None
-        held = [value for _, value in self.home.values_of(dotted(node.value) or "")]
-        body_of = statements_about(self.home, body, dotted(node.value) or "?")
-        held += [each.value for each in body_of if isinstance(each, Put)]
-        root = self.home.meaning(node.value)
-        held.append(getattr(root.node, "value", None) if isinstance(root, Definition) else None)
-        if any(_holds_array(self.home, each, node.attr) for each in held):
+        value = getattr(meaning.node, "value", None) if isinstance(meaning, Definition) else None
+        if isinstance(meaning, Definition) and isinstance(value, ast.expr):
+            return _Held(Home(self.home.project, meaning.module, None)).kind(value, seen | {name})
+        if not isinstance(node, ast.Attribute):
+            return None
+        holder, project = self.home.meaning(node.value), self.home.project
+        if isinstance(holder, Definition) and isinstance(holder.node, ast.ClassDef):
+            constant = project.classes.constant(holder, node.attr)
+            return _Held(Home(project, constant[0].module, None)).kind(constant[1]) if constant else None
+        owner = class_of(project, self.home.module, node.value)
+        if owner is None and isinstance(holder, Definition):
+            made = getattr(holder.node, "value", None)
+            owner = class_of(project, holder.module, made) if isinstance(made, ast.expr) else None
+        if isinstance(owner, External):
+            return "array" if node.attr in ("weight", "bias") else None
+        field = project.classes.fields(owner).get(node.attr) if owner is not None else None
+        if field is not None and _is_array(field.statement.annotation):
             return "array"
         return "array" if node.attr not in _PLAIN_PARTS and self.kind(node.value, seen) == "array" else None
 
-    def _declared(self, parameter: ast.arg | None) -> str | None:
-        annotation = parameter.annotation if parameter is not None else None
-        if annotation is None:
-            return None
-        said = declared(self.home.project, self.home.module, annotation)
-        if said.cls is not None and not said.data:
-            return None if _holds_settings(self.home.project, said.cls) else "module"
-        return "array" if _is_array(annotation) else None
-
-    def _first(self, ask: Ask, parts: Sequence[ast.expr], seen: frozenset[str]) -> str | None:
-        return next((found for each in parts if (found := ask(each, seen)) is not None), None)
+    def _first(self, parts: Sequence[ast.expr], seen: frozenset[str], anew: bool) -> str | None:
+        return next((found for each in parts if (found := self.kind(each, seen, anew=anew)) is not None), None)
 
 
 def held_by_constructor(home: Home, value: ast.expr) -> str | None:
     """Return "module", "array" or "object" if a constructor stores one that was there before it ran."""
-    return _Held(home, constructor=True).before(value)
+    return _Held(home, constructor=True).kind(value, anew=True)
 
 
 def held_by_class(home: Home, default: ast.expr | None) -> str | None:
@@ -261,15 +252,6 @@ def _holds_settings(project: ProjectFacts, cls: object) -> bool:
         return False
     fields = [field for each in (cls, *project.classes.heirs(cls)) for field in project.classes.fields(each).values()]
     return all(is_static(each.default) for each in fields)
-
-
-def _holds_array(home: Home, value: ast.expr | None, name: str) -> bool:
-    """True if a call makes a module whose field of that name is an array."""
-    cls = home.meaning(value.func) if isinstance(value, ast.Call) else None
-    if isinstance(cls, External):
-        return home.project.classes.is_module(cls) and name in ("weight", "bias")
-    field = home.project.classes.fields(cls).get(name) if isinstance(cls, Definition) else None
-    return field is not None and _is_array(field.statement.annotation)
 
 
 def _is_array(annotation: ast.expr) -> bool:

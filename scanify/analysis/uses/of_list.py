@@ -325,8 +325,13 @@ class FieldReader(_Reader):
         by_fields = any(_object_of(getattr(each.func, "value", each.func)) is not None for each in calls)
         names = {getattr(each.func, "attr", getattr(each.func, "id", "")) for each in calls}
         patches = self.project.index.patches
-        if by_fields or patches.loose_reads(module) or names & {"attrgetter", *patches.loose_readers}:
-            yield self._other(module, text, f"code may read `{self.name}` by its name")
+        reads = patches.loose_reads(module)
+        by_function = by_fields or names & {"attrgetter", *patches.loose_readers}
+        if by_function or reads:
+            around = (Context(home_of(self.project, module, each), frozenset()).uses(each) for each in reads)
+            changes = by_function or any(use.does is Does.OTHER for found in around for use in found)
+            use = self._other(module, text, f"code may read `{self.name}` by its name")
+            yield use if changes else replace(use, does=Does.OBJECT)
 
 
 def _object_of(node: ast.expr) -> ast.expr | None:
