@@ -32,21 +32,6 @@ IN_ONE = {
         "key=jr.split(key, num=depth + 1)",
     ),
     "keys = jr.split(key, depth)\nself.layers = [Block(8, key=k) for k in keys]": ("len(keys)", "8", "key=keys"),
-    "first, *keys = jr.split(key, depth)\nself.layers = [Block(8, key=k) for k in keys]": (
-        "len(keys)",
-        "8",
-        "key=keys",
-    ),
-    "keys = jr.split(key, depth)\nself.layers = [Block(8, key=keys[i]) for i in range(depth)]": (
-        "depth",
-        "8",
-        "key=keys",
-    ),
-    "keys = jr.split(key, depth + 2)\nself.layers = [Block(8, key=keys[i]) for i in range(depth)]": (
-        "depth",
-        "8",
-        "key=keys[:depth]",
-    ),
     "self.layers = [eqx.nn.Linear(8, 8, key=k) for k in jr.split(key, depth)]": (
         "depth",
         "8",

@@ -89,7 +89,9 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
     in_call = isinstance(stack, CallStack)
     equal_layers = _are_equal(fact, in_call)
     alike = fact.alike.holds is Holds.ARRAY_STACKED and fact.one_body and equal_layers
-    obligations = [*_of_list(project, fact, framework), *fact.obligations, *_of_users(layers)]
+    changed = (each for each in layers.open if each.kind is Shows.ELSEWHERE and layers.classes)
+    obligations = [*_of_list(project, fact, framework), *fact.obligations, *changed]
+    kept = (stack.kept,) if isinstance(stack, CallStack) and stack.kept is not None else ()
     return Plan(
         place=loop.place,
         kind=fact.kind,
@@ -104,7 +106,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
         call=_with_owner(project, fact, in_call),
         taken=project.index.words(loop.module.path),
         obligations=each_once(obligations),
-        notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *_notes(stack)))),
+        notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *kept))),
         rule=_rule(fact, alike),
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
         mapped=Mapped(loop.code(loop.element), loop.appends_to) if loop.element is not None else None,
@@ -187,15 +189,6 @@ def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Ite
     yield from fact.alike.obligations
     if layers.may_be_empty:
         yield Obligation(Shows.LAYERS, f"there is at least one layer in `{name}`", fact.loop.place)
-
-
-def _of_users(layers: LayerList) -> Iterator[Obligation]:
-    """What must hold of other code that fills the list."""
-    yield from (each for each in layers.open if each.kind is Shows.ELSEWHERE and layers.classes)
-
-
-def _notes(stack: InitStack | CallStack) -> tuple[str, ...]:
-    return (stack.kept,) if isinstance(stack, CallStack) and stack.kept is not None else ()
 
 
 def _with_owner(project: ProjectFacts, fact: LoopFact, in_call: bool) -> LayerCall | None:

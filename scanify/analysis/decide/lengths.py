@@ -22,7 +22,7 @@ _ITERATORS = "list("  # what an iterator over a list is walked as: `list(iter(xs
 def other_lengths(project: ProjectFacts, loop: Loop, layers: LayerList, shape: LoopShape) -> Iterator[str]:
     """Yield what has to be checked: that there are as many layers as elements in what has a length that is shown."""
     layer, home = layers.walk, home_of(project, loop.module, loop.node)
-    count = _total([each.count or ("1" if not each.repeated else None) for each in layers.made])
+    count = layers.made[0].count if len(layers.made) == 1 else None
     for walk in shape.beside:
         if _is_other_part(walk, layer):
             yield f"`{loop.code(walk.source)}` has as many elements as `{loop.code(layer.source)}`, another part of it"
@@ -40,14 +40,6 @@ def _of_another_length(home: Home, node: ast.expr, count: str | None) -> Iterato
         yield f"`{ast.unparse(node)}` has {known} element{'s' * (known != '1')}, and as many layers are not shown"
     elif isinstance(node, ast.Attribute) and count is not None and known.startswith(f"{count} "):
         yield f"`{ast.unparse(node)}` is made with `{known}` elements, and the list of layers with `{count}`"
-
-
-def _total(counts: list[str | None]) -> str | None:
-    if len(counts) == 1:
-        return counts[0]
-    if not counts or not all(each is not None and each.isdecimal() for each in counts):
-        return None
-    return str(sum(int(each) for each in counts if each is not None))
 
 
 def _is_compared(walk: Walk) -> bool:

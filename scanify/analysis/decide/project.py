@@ -69,24 +69,16 @@ def _decisions(
 def _heeded(index: Index, decided: Decided) -> tuple[Decided, list[Plan | Refusal]]:
     """The decisions in line, where a loop that a comment silences for the rule of its decision is as one that is
     ignored altogether."""
-    final = _together(index, decided)
-    rules = {(each.place.path, each.place.span.start, each.place.span.end): each.rule for each in final}
+    final = in_line(index, sorted(not_of_stacks(decided), key=_position))
+    rules = {each.place: each.rule for each in final}
+    silenced = {fact.loop.place for fact, _ in decided if fact.loop.ignores_rule(rules.get(fact.loop.place, ""))}
+    if not silenced:
+        return decided, final
     heeded: list[tuple[LoopFact, Plan | Refusal | None]] = []
     for fact, decision in decided:
-        place = fact.loop.place
-        rule = rules.get((place.path, place.span.start, place.span.end))
-        if rule is not None and fact.loop.ignores_rule(rule):
-            heeded.append((replace(fact, loop=replace(fact.loop, ignored=True)), None))
-        else:
-            heeded.append((fact, decision))
-    silenced = any(fact.loop.ignored for fact, _ in heeded)
-    return (heeded, _together(index, heeded)) if silenced else (decided, final)
-
-
-def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
-    found = list(not_of_stacks(decided))
-    found.sort(key=_position)
-    return in_line(index, found)
+        ignored = fact.loop.place in silenced
+        heeded.append((replace(fact, loop=replace(fact.loop, ignored=True)), None) if ignored else (fact, decision))
+    return heeded, in_line(index, sorted(not_of_stacks(heeded), key=_position))
 
 
 def _position(each: Plan | Refusal) -> tuple[str, int, int]:

@@ -5,15 +5,13 @@ the stack whenever it runs.
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from scanify.analysis.decide.decide import constructs
 from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.decide.remedies import refused
 from scanify.analysis.facts import Place
-from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.loop import Form
 from scanify.analysis.plan import Holds, Plan, Refusal
@@ -26,23 +24,19 @@ Decided = Sequence[tuple[LoopFact, Plan | Refusal | None]]
 
 def left_behind(decided: Decided, final: Sequence[Plan | Refusal]) -> Mapping[ast.AST, Place]:
     """The loops whose list would be stacked where it is built, each with a loop over it that stays as it is."""
-    refused = {_key(each.place) for each in final if isinstance(each, Refusal)}
+    refused = {each.place for each in final if isinstance(each, Refusal)}
     stays: dict[object, Place] = {}
     for fact, decision in decided:
         if _stays(fact, decision, refused):
             for node in _lists(fact):
                 stays.setdefault(node, fact.loop.place)
-    planned = {_key(each.place) for each in final if isinstance(each, Plan) and _is_stacked(each)}
+    planned = {each.place for each in final if isinstance(each, Plan) and _is_stacked(each)}
     found: dict[ast.AST, Place] = {}
     for fact, _ in decided:
         others = [stays[node] for node in _lists(fact) if node in stays]
-        if others and _key(fact.loop.place) in planned:
+        if others and fact.loop.place in planned:
             found[fact.loop.node] = others[0]
     return found
-
-
-def _key(place: Place) -> tuple[object, int, int]:
-    return place.path, place.span.start, place.span.end
 
 
 def _is_stacked(plan: Plan) -> bool:
@@ -50,12 +44,12 @@ def _is_stacked(plan: Plan) -> bool:
     return isinstance(plan.stack, InitStack) and not any(isinstance(site, Called) for site in plan.stack.sites)
 
 
-def _stays(fact: LoopFact, decision: Plan | Refusal | None, refused: set[tuple[object, int, int]]) -> bool:
+def _stays(fact: LoopFact, decision: Plan | Refusal | None, refused: set[Place]) -> bool:
     """Whether a loop goes on walking its list whenever its function runs; what only builds a model runs once."""
     loop = fact.loop
     if loop.form is Form.SEQUENTIAL or constructs(loop) or fact.gain.refusal is not None:
         return False
-    return loop.ignored or (decision is not None and _key(loop.place) in refused)
+    return loop.ignored or (decision is not None and loop.place in refused)
 
 
 def _lists(fact: LoopFact) -> Iterator[object]:
@@ -65,13 +59,6 @@ def _lists(fact: LoopFact) -> Iterator[object]:
         yield layers.owner.node, layers.attribute
     else:
         yield from (made.node for made in layers.made)
-
-
-def in_line(index: Index, found: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
-    """The decisions, each with regard to the others: loops inside of others, lists inside of lists, shared lists."""
-    apart = list(_not_inside(found))
-    apart = list(_not_in_sites(apart))
-    return list(one_container(_not_below(index, apart)))
 
 
 def not_of_stacks(decided: Decided) -> Iterator[Plan | Refusal]:
@@ -94,63 +81,44 @@ def not_of_stacks(decided: Decided) -> Iterator[Plan | Refusal]:
             yield each
 
 
-def _not_inside(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
-    covered: tuple[Path | None, int] = (None, -1)
-    for each in found:
-        if isinstance(each, Plan):
-            if each.place.path == covered[0] and each.place.span.start < covered[1]:
-                remedy = "rewrite the outer loop first, then look at this one again"
-                yield refused(each, "SCN212", "the loop stands inside another one that is rewritten", remedy)
-                continue
-            covered = (each.place.path, each.place.span.end)
-        yield each
-
-
-def _not_in_sites(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
-    """Expressions that stand where a list is built that another plan stacks are refused."""
-    sites = [
-        site.place
-        for each in found
-        if isinstance(each, Plan) and isinstance(each.stack, InitStack)
-        for site in each.stack.sites
-        if not isinstance(site, Called)
-    ]
-    for each in found:
-        expression = isinstance(each, Plan) and (each.mapped is not None or each.folded is not None)
-        span = each.place.span
-        if expression and any(
-            site.path == each.place.path and site.span.start < span.end and span.start < site.span.end for site in sites
-        ):
-            assert isinstance(each, Plan)
-            what = "comprehension" if each.mapped else "loop"
-            yield refused(each, "SCN212", f"the {what} stands where another list is built, which is stacked there")
-        else:
-            yield each
-
-
-def _not_below(index: Index, found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
-    """A loop in a package that scanify is made with can't be rewritten: `import scanify` in it would import itself."""
-    for each in found:
-        module: Module | None = index.module_at(each.place.path)
+def in_line(index: Index, found: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
+    """The decisions, each with regard to the others: loops inside of others, lists inside of lists, shared lists."""
+    apart = list(_not_inside(found))
+    stacks = [each.stack for each in apart if isinstance(each, Plan) and isinstance(each.stack, InitStack)]
+    sites = [site.place for stack in stacks for site in stack.sites if not isinstance(site, Called)]
+    for at, each in enumerate(apart):
+        module = index.module_at(each.place.path)
         package = module.name.partition(".")[0] if module is not None else ""
         if package in _BELOW and (isinstance(each, Plan) or each.rule not in _NOTHING_GAINED):
             reason = f"the rewrite would import `scanify`, which imports `{package}` itself"
-            yield refused(each, "SCN212", reason, "leave this loop as it is")
-        else:
-            yield each
+            apart[at] = refused(each, "SCN212", reason, "leave this loop as it is")
+        elif isinstance(each, Plan) and (each.mapped or each.folded) and any(_meet(each.place, site) for site in sites):
+            what = "comprehension" if each.mapped else "loop"
+            reason = f"the {what} stands where another list is built, which is stacked there"
+            apart[at] = refused(each, "SCN212", reason)
+    return list(_one_container(apart))
 
 
-def one_container(found: Iterable[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+def _meet(one: Place, other: Place) -> bool:
+    """True if two places overlap."""
+    return one.path == other.path and one.span.start < other.span.end and other.span.start < one.span.end
+
+
+def _not_inside(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    around: Place | None = None
+    for each in found:
+        if isinstance(each, Plan) and around is not None and _meet(each.place, around):
+            remedy = "rewrite the outer loop first, then look at this one again"
+            yield refused(each, "SCN212", "the loop stands inside another one that is rewritten", remedy)
+            continue
+        around = each.place if isinstance(each, Plan) else around
+        yield each
+
+
+def _one_container(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
     """A list that two loops walk is held by one container: a `BlockSeq` where either loop needs it."""
-    known = list(found)
-    lists = {
-        site
-        for each in known
-        if isinstance(each, Plan) and each.holds is Holds.BLOCK_SEQ and isinstance(each.stack, InitStack)
-        for site in each.stack.sites
-    }
-    for each in known:
-        if isinstance(each, Plan) and isinstance(each.stack, InitStack) and lists.intersection(each.stack.sites):
-            yield replace(each, holds=Holds.BLOCK_SEQ)
-        else:
-            yield each
+    stacked = [each for each in found if isinstance(each, Plan) and isinstance(each.stack, InitStack)]
+    lists = {site for each in stacked if each.holds is Holds.BLOCK_SEQ for site in each.stack.sites}  # type: ignore[union-attr]
+    for each in found:
+        common = each in stacked and not lists.isdisjoint(each.stack.sites)  # type: ignore[union-attr]
+        yield replace(each, holds=Holds.BLOCK_SEQ) if common and isinstance(each, Plan) else each
