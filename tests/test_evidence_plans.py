@@ -7,18 +7,19 @@ NESTED = (
     BLOCK.partition("class Model")[0]
     + """\
 class Model(eqx.Module):
-    stages: list[list[Block]]
+    layers: list[Block]
+    mixers: list
 
-    def __init__(self, widths, depth, *, key):
-        self.stages = [[Block(w, key=k) for k in jax.random.split(key, depth)] for w in widths]
+    def __init__(self, mixers, depth, *, key):
+        self.mixers = list(mixers)
+        self.layers = [Block(4, key=k) for k in jax.random.split(key, depth)]
 
-    def __call__(self, xs):
-        out = []
-        for stage, x in zip(self.stages, xs):
-            for block in stage:
+    def __call__(self, x):
+        for mixer in self.mixers:
+            x = mixer(x)
+            for block in self.layers:
                 x = block(x)
-            out.append(x)
-        return out
+        return x
 """
 )
 
@@ -34,4 +35,4 @@ def test_an_open_loop_around_a_planned_one_stays_refused(tmp_path):
     assert refused.undecided is not None
 
 
-_LOOPS = "for stage, x in zip(self.stages, xs):", "    for block in stage:"
+_LOOPS = "for mixer in self.mixers:", "    for block in self.layers:"

@@ -194,7 +194,6 @@ def test_dicts_that_are_refused(init, rule):
         f"{COMPREHENSION}\nself.blocks.setdefault('a', load(key))",
         f"{COMPREHENSION}\nself.blocks['a'] = load(key)",
         f"{COMPREHENSION}\nself.blocks |= load(key)",
-        f"self.blocks = {{**{COMPREHENSION.removeprefix('self.blocks = ')}, **load(key)}}",
     ],
 )
 def test_a_part_that_is_not_shown_may_be_anything(fill):

@@ -64,7 +64,7 @@ WIDE = NET.partition("class Net")[0].replace("class Layer", "class Wide")
 def test_levels_of_which_each_has_its_own_widths_are_left_to_evidence():
     text = HEAD + WIDE + LEVELS.replace("{same}", "after")
     said = only(text.replace("{walked}", "zip(list(zip(dims[:-1], dims[1:])), jr.split(key, 4))"))
-    assert isinstance(said, Refusal) and said.rule == "SCN203"
+    assert isinstance(said, Refusal) and said.undecided is not None
 
 
 @pytest.mark.parametrize(

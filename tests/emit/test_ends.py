@@ -44,4 +44,4 @@ def test_an_unpacked_list_stays_one():
     init = f"{INIT}\nself.more = [Block(4, key=k) for k in jr.split(key, 3)]"
     call = "for layer in self.layers:\n    x = layer(x)\na, *rest = self.layers\nfor layer in self.more:\n    x = layer(x)\nreturn a(x)"
     new = same(model(call, init, fields="layers: list\nmore: list"), X, count=2)
-    assert new.count("= ArrayStacked.init(") == 1 and "BlockSeq.of(self.layers).fold(x)" in new
+    assert new.count("= ArrayStacked.init(") == 1 and "ArrayStacked.of(self.layers).fold(x)" in new
