@@ -21,7 +21,6 @@ CHANGES = {
     "picked by name": "import operator\n\nwhere = operator.attrgetter('layers')",
     "got by name": "def grow(model):\n    getattr(model, 'layers').append(Other())",
     "given to a function that reads it": "def count(layers):\n    return len(layers)\n\n\ndef f(model):\n    return count(model.layers)",
-    "surgery with the same class": "def f(m):\n    return eqx.tree_at(lambda m: m.layers[0], m, Block(8, key=1))",
     "surgery on a weight": "def f(m, new):\n    return eqx.tree_at(lambda m: m.layers[0].linear.weight, m, new)",
     "forced": "def swap(model):\n    object.__setattr__(model, 'layers', [])",
 }
@@ -41,6 +40,7 @@ READS = {
     "taken apart": "def f(model):\n    first, *rest = model.layers\n    return rest",
     "another class": "class Else:\n    pass\n\n\ndef f(other: Else):\n    other.layers.append(1)",
     "sorted": "def f(model):\n    return sorted(model.layers, key=lambda layer: layer.rate)",
+    "layer of the class": "def f(m):\n    return eqx.tree_at(lambda m: m.layers[0], m, Block(8, key=1))",
     "computed": "def f(model, x):\n    eqx.tree_at\n    return [layer(x) for layer in model.layers]",
     "mapped": "def f(model):\n    return jax.tree.map(lambda m: m.layers[0], model)",
     "one layer": "def f(model):\n    return model.layers[0]",

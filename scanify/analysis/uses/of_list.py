@@ -11,7 +11,7 @@ from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.declared import declared
-from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.lists.layer_list import LayerList, identity
 from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Function, ancestors, parameters, parent_of
@@ -171,7 +171,7 @@ class FieldReader(_Reader):
     def _mention(self, module: Module, node: ast.expr, holder: ast.expr) -> Iterator[Use]:
         selected = self._selected(module, node, holder) if self.selects else None
         if selected is not None:
-            yield replace(selected, does=Does.OBJECT) if self._is_data(module, node) else selected
+            yield replace(selected, does=Does.OBJECT) if self._keeps_classes(module, node) else selected
         yield from self.mention(module, node)
 
     # -- whose field it is ---------------------------------------------------------------------------------------------
@@ -217,10 +217,16 @@ class FieldReader(_Reader):
 
     # -- parts that are replaced ---------------------------------------------------------------------------------------
 
-    def _is_data(self, module: Module, node: ast.expr) -> bool:
-        """True if what is selected is a field of a layer that is declared to hold an array: `m.layers[0].weight`."""
+    def _keeps_classes(self, module: Module, node: ast.expr) -> bool:
+        """True if what is selected is replaced by an array or by a layer of the class that all layers have.
+
+        A field of a layer is declared to hold an array: `m.layers[0].weight`; or `tree_at` is passed a new layer.
+        """
         element = parent_of(module, node)
         part = parent_of(module, element) if isinstance(element, ast.Subscript) else None
+        if isinstance(part, ast.Lambda) and isinstance(call := parent_of(module, part), ast.Call):
+            made = class_of(self.project, module, call.args[2]) if len(call.args) == 3 else None
+            return made is not None and {identity(each) for each in self.layers.classes} == {identity(made)}
         fields = [self.project.classes.fields(cls) for cls in self.layers.classes if isinstance(cls, Definition)]
         if not isinstance(part, ast.Attribute) or len(fields) < len(self.layers.classes):
             return False
