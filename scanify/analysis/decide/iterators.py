@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.language.loop import LoopObligations
-from scanify.analysis.language.types import Array, Items, options
+from scanify.analysis.language.types import Array, Items, Static, options
 from scanify.analysis.lists.layer_list import LayerList, Reason
 from scanify.analysis.lower.loop import Loop, Order
 
@@ -26,6 +26,9 @@ def iterator_problems(loop: Loop, layers: LayerList, shape: LoopShape, body: Loo
                 yield "SCN213", f"the dict `{code}` is walked beside the layers: that gives its keys", place
             elif kind == "iterator":
                 text = f"`{code}` may be an iterator, which is walked once; a scan needs a list there"
+                yield "SCN213", text, place
+            elif kind == "set" or isinstance(option, Static):
+                text = f"`{code}` is a text, a number or without an order; a scan needs an array or a list there"
                 yield "SCN213", text, place
     base, found = layers.walk.base, options(body.sources.get(layers.walk))
     alone = not shape.beside and loop.index is None

@@ -4,15 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.flow.names import target_names
-from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.lower.loop import Loop, Order, Problem, Walk
 from scanify.analysis.lower.text import called, code, container_text, only_argument
 
 _BESIDE = "is walked beside the layers; a scan needs an array or a list there"
 _MAKE_LIST = "make an array or a list of it before the loop"
-_LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
-_UNORDERED = (ast.Dict, ast.DictComp, ast.Set, ast.SetComp, ast.GeneratorExp)
-_MAX_NAMES = 8  # names that stand for names
 
 
 def head_problems(loop: Loop, layer: Walk) -> Iterator[Problem]:
@@ -94,54 +90,12 @@ def _binds_names(target: ast.expr) -> bool:
 
 
 def _beside_problems(loop: Loop, walk: Walk) -> Iterator[Problem]:
-    if walk.element is not None or walk.via == "next":
+    if walk.element is not None:
         return
     name = loop.scope.builtin(walk.source)
     if name == "range":
         yield Problem("SCN208", "another `range` is walked beside the layers", walk.source)
     elif name in ("zip", "enumerate", "map", "filter") or walk.order is Order.OTHER:
-        yield Problem("SCN213", f"`{name or walk.via}(...)` {_BESIDE}", walk.source, _MAKE_LIST)
+        yield Problem("SCN213", f"`{code(loop.module, walk.source)}` {_BESIDE}", walk.source, _MAKE_LIST)
     elif walk.beside.startswith("list(") and loop.scope.binding("list") is not None:
         yield Problem("SCN213", f"`{walk.via}(...)` {_BESIDE}, and `list` is another name here", walk.source)
-    else:
-        listed = walk.beside.startswith("list(")
-        for value in _values(loop, walk.source if not listed else walk.base):
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                yield Problem("SCN213", f"a string {_BESIDE}", walk.source, _MAKE_LIST)
-            elif isinstance(value, _UNORDERED) or (not listed and _is_iterated_once(loop, value)):
-                reason = f"something without an order, or an iterator, {_BESIDE}"
-                yield Problem("SCN213", reason, walk.source, _MAKE_LIST)
-
-
-def _is_iterated_once(loop: Loop, value: ast.expr) -> bool:
-    """`reversed(keys)`, `iter(keys)`, and the views of a dict, which have no elements by number."""
-    match value:
-        case ast.Call(func=ast.Attribute(attr="values" | "items" | "keys"), args=[], keywords=[]):
-            return True
-        case ast.Call(func=func) if (loop.scope.qualified(func) or "").startswith("itertools."):
-            return True
-        case _:
-            return loop.scope.builtin(value) in _LAZY
-
-
-def _values(loop: Loop, node: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
-    """An expression, or each that it may stand for: what a name is assigned in the function, both sides of a choice."""
-    match node:
-        case ast.IfExp():
-            yield from _values(loop, node.body, depth)
-            yield from _values(loop, node.orelse, depth)
-            return
-        case ast.BoolOp():
-            for value in node.values:
-                yield from _values(loop, value, depth)
-            return
-        case ast.NamedExpr():
-            yield from _values(loop, node.value, depth)
-            return
-        case _:
-            yield node
-    body = getattr(loop.scope.function.node, "body", None)
-    if isinstance(node, ast.Name) and isinstance(body, list) and depth < _MAX_NAMES:
-        for statement in assignments(body, node.id):
-            for value in value_given(statement, node.id)[:1]:
-                yield from _values(loop, value, depth + 1)
