@@ -25,6 +25,7 @@ from scanify.analysis.language.types import (
     LibraryObject,
     Object,
     Type,
+    Unknown,
     options,
     parts_of,
 )
@@ -188,6 +189,9 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
             if (called(made) or "").rpartition(".")[2] in ("ShapeDtypeStruct", "eval_shape", "filter_eval_shape"):
                 yield "SCN206", f"`{name}` is a shape without an array", _place(loop, made), _SHAPES
         value = body.results.get(name)
+        if name in shape.last and not _holds_arrays(value):
+            text = f"`{name}` is read after the loop, and is not shown to be an array, which a scan could return"
+            yield "SCN209", text, _place(loop, shape.read_after[name])
         if value and all(isinstance(each, Array) and (each.shape or "").endswith(RESIZED) for each in options(value)):
             text = f"`{name}` has another size after each layer: a part of it goes on, or more behind it"
             yield "SCN216", text, place
@@ -199,6 +203,11 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
         if function or any(_is_nnx(project, each) for each in parts_of(value)):
             what = "a function" if function else "an object of Flax NNX"
             yield "SCN206", f"{start} {what} for each layer; a scan collects arrays", _place(loop, node)
+
+
+def _holds_arrays(value: Type | None) -> bool:
+    """True of arrays, and of what an operation returns that is an obligation already."""
+    return all(isinstance(each, Array) or (isinstance(each, Unknown) and each.noted) for each in options(value))
 
 
 def _is_nnx(project: ProjectFacts, value: Type) -> bool:

@@ -8,7 +8,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scanify.analysis.flow.last_values import MEASURES
 from scanify.analysis.flow.names import Names, target_names
 from scanify.analysis.flow.statements import assignments
 from scanify.analysis.lower.loop import Loop, Problem
@@ -16,6 +15,7 @@ from scanify.analysis.lower.nodes import children
 from scanify.analysis.lower.text import called, dotted, root
 
 _LINES = "put the body on lines of its own"
+_MEASURES = frozenset("shape ndim size dtype".split())
 _STATIC_CALLS = frozenset("isinstance issubclass callable hasattr len type".split())
 Leaving = ast.Break | ast.Continue | ast.Return
 
@@ -101,7 +101,7 @@ class Traced:
                 return next((name for name in names if name is not None), None)
             case ast.Attribute():
                 field = dotted(node) is not None and root(node) in self._layers
-                return None if field or node.attr in MEASURES else self.first_name(node.value)
+                return None if field or node.attr in _MEASURES else self.first_name(node.value)
             case _:
                 names = (self.first_name(child) for child in children(node))
                 return next((name for name in names if name is not None), None)

@@ -111,7 +111,7 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
     last = (
         LastValues()
         if loop.element is not None
-        else last_values(loop, _bound_anew(names, gathered, targets), read, after, layers)
+        else last_values(loop, _bound_anew(names, gathered, targets), read, after)
     )
     carry = (*read, *last.names)
     exits = tuple(exits_of(loop.body))

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from scanify.analysis.flow.names import target_names
 from scanify.analysis.lower.scope import evaluated_here, names_bound_by
 
 _BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
@@ -72,10 +71,3 @@ def given_to(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr
     if len(target.elts) != len(value.elts) or any(isinstance(each, ast.Starred) for each in elements):
         return []
     return [pair for each, other in zip(target.elts, value.elts, strict=True) for pair in given_to(each, other)]
-
-
-def values_unpacked(target: ast.expr, value: ast.expr, name: str) -> list[ast.expr]:
-    """What goes to a name; all of `value` where a call's result is unpacked."""
-    if isinstance(target, ast.Tuple | ast.List) and not isinstance(value, ast.Tuple | ast.List):
-        return [value] if name in target_names(target) else []
-    return [given for each, given in given_to(target, value) if isinstance(each, ast.Name) and each.id == name]
