@@ -116,6 +116,7 @@ HARMLESS = [
     ),
     "eqx.filter_vmap(lambda m, x: squares(m) * x, in_axes=(None, 0))(model, jnp.ones(2))",
     "eqx.filter(model, filter_spec=eqx.is_array)",
+    "spec = jax.tree.map(lambda _: True, model)\nreturn eqx.partition(model, spec)[0]",
 ]
 
 READS = [
@@ -152,6 +153,18 @@ READS = [
     "sum(1 for x in jax.tree.leaves(model))",
     "sum(jnp.sum(x) > 0 for x in jax.tree.leaves(model))",
     "sum(jax.tree.leaves(model.layers))",
+    (
+        "def one(x):\n    def inner(y=x):\n        return y - jnp.max(y)\n    return inner()\n"
+        "return jax.tree.map(one, model)"
+    ),
+    "total = 1.0\nfor x in jax.tree.leaves(model):\n    total += jnp.sum(x) * total\nreturn total",
+    "one = 1.0\ntotal = 0.0\nfor x in jax.tree.leaves(model.layers):\n    total = one + jnp.sum(x)\nreturn total",
+    "class Kept:\n    spec = staticmethod(lambda x: x.ndim > 1)\nreturn eqx.filter(model, Kept.spec)",
+    "def make():\n    return lambda x: x.ndim > 1\nspec = make()\nreturn eqx.partition(model, spec)[0]",
+    (
+        "def mapped(axes):\n    return eqx.filter_vmap(squares, in_axes=axes, axis_size=3)(model)\n"
+        "return mapped(lambda x: 0 if x.ndim == 2 else None)"
+    ),
     "jax.tree.reduce(jnp.add, model)",
     "any(not jnp.any(x > 1.5) for x in jax.tree.leaves(model))",
     "rates = iter([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])\nreturn jax.tree.map(lambda x: x * next(rates), model)",
@@ -204,7 +217,7 @@ READS = [
     ),
     "total = 0.0\nfor leaf in jax.tree.leaves(model):\n    total += jnp.linalg.norm(leaf)\nreturn total",
     (
-        "def walk(v):\n    if isinstance(v, list):\n        return sum(map(walk, v))\n"
+        "def walk(v):\n    if isinstance(v, list):\n        return 10 + sum(map(walk, v))\n"
         "    return sum(map(walk, vars(v).values())) if isinstance(v, eqx.Module) else 1\nreturn walk(model)"
     ),
     "def clip(t):\n    size = jnp.sqrt(jnp.sum(t * t))\n    return t / jnp.maximum(size, 1.0)\nreturn jax.tree.map(clip, model)",

@@ -118,7 +118,7 @@ class _Leaf:
                 return self.joined([self.value(each) for each in elements])
             case ast.Slice(lower=lower, upper=upper, step=step):
                 return self.joined([self.value(each) for each in (lower, upper, step) if each is not None])
-            case ast.Lambda(body=body):
+            case ast.Lambda(args=ast.arguments(defaults=[], kw_defaults=[]), body=body):
                 own = {each.arg: SAME for each in parameters(node)}
                 return replace(self, names={**self.names, **own}).value(body)
             case _:
@@ -189,6 +189,8 @@ class _Leaf:
         shapes = [each for each in node.args if known in FILLED and self._is_shape(each)]
         given = [self.value(each) for each in node.args if each not in shapes]
         named = {each.arg or "**": self.value(each.value) for each in node.keywords}
+        if any(isinstance(each, ast.List | ast.Tuple) and self.value(each) == EACH for each in node.args):
+            return self.other("several leaves as one array")
         if isinstance(node.func, ast.Attribute) and known is None:
             return self._method(node, node.func.attr, holder, [*given, *named.values()])
         return self.call(known, [*given, *(EACH for _ in shapes)], named, node)
@@ -299,8 +301,10 @@ class _Leaf:
                     return found or self.joined([way.statements([*branch, *rest]) for way, branch in branches])
                 case ast.Raise():
                     return SAME
-                case ast.Pass() | ast.Assert() | ast.FunctionDef() | ast.Expr(value=ast.Constant()):
+                case ast.Pass() | ast.Assert() | ast.Expr(value=ast.Constant()):
                     pass
+                case ast.FunctionDef(args=ast.arguments(defaults=[], kw_defaults=[])):
+                    pass  # a default would keep a leaf
                 case _:
                     return self.other(f"{self.code(statement)} for each leaf")
         return SAME

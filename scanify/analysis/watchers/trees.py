@@ -12,8 +12,9 @@ from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, own_nodes, parent_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.leaf import EACH, LEAF, SAME, TOTAL, Result, applied, computed
+from scanify.analysis.watchers.leaf import EACH, LEAF, OTHER, SAME, TOTAL, Result, applied, computed
 from scanify.analysis.watchers.names import Body, callee, is_decorated, local_scope
+from scanify.analysis.watchers.stacks import assigned
 from scanify.analysis.watchers.tables import (
     ALLS,
     BYTES,
@@ -32,6 +33,7 @@ from scanify.analysis.watchers.tables import (
     REDUCES,
     SERIALISES,
     STRUCTURES,
+    TREE_AT,
     TYPE_TESTS,
     UNFLATTENS,
     VMAPS,
@@ -155,20 +157,29 @@ class Trees:
 
     def _of_filter(self, spec: ast.expr | None) -> str | None:
         """`eqx.filter(model, spec)`: a function of each leaf; a tree is asked about where it is made."""
-        if spec is None or (self._callee(spec) is None and not self._is_parameter(spec)):
+        if spec is None or isinstance(spec, ast.Constant) or self._is_made_by_map(spec):
             return None
         result = applied(self.index, self.module, spec)
         return None if result.is_harmless else result.text
 
-    def _is_parameter(self, node: ast.expr) -> bool:
-        scope = local_scope(self.module, node, node.id) if isinstance(node, ast.Name) else None
-        return scope is not None and isinstance(node, ast.Name) and node.id in scope.params
+    def _is_made_by_map(self, node: ast.expr) -> bool:
+        """True if functions on trees, which are asked about where they are called, make a tree."""
+        values = assigned(self.module, node) if isinstance(node, ast.Name) else [node]
+        makers = (self._callee(each.func) if isinstance(each, ast.Call) else None for each in values)
+        is_parameter = isinstance(node, ast.Name) and self._is_parameter(node)
+        return bool(values) and not is_parameter and all(each in MAPS | PATHS | {TREE_AT} for each in makers)
+
+    def _is_parameter(self, name: ast.Name) -> bool:
+        scope = local_scope(self.module, name, name.id)
+        return scope is not None and name.id in scope.params
 
     def of_axes(self, call: ast.Call) -> Iterator[str]:
         """`eqx.filter_vmap(f, in_axes=axis_of)`: functions of each leaf that choose the axis that is mapped."""
         for given in (argument(call, None, "in_axes"), argument(call, None, "out_axes")):
             for each in nodes_in(given) if given is not None else ():
-                if isinstance(each, ast.Name | ast.Attribute | ast.Lambda) and isinstance(self._callee(each), Body):
+                is_function = isinstance(each, ast.Name | ast.Attribute | ast.Lambda)
+                is_passed = isinstance(each, ast.Name) and self._is_parameter(each)
+                if is_passed or (is_function and isinstance(self._callee(each), Body)):
                     result = applied(self.index, self.module, each)
                     yield from [] if result.is_harmless else [result.text]
 
@@ -249,7 +260,8 @@ class Trees:
             case ast.comprehension(target=ast.Name(id=name)) as level if level.iter is node:
                 return self._of_comprehension(level, name, result, depth)
             case ast.For(target=ast.Name(id=name), body=body) as loop if loop.iter is node:
-                return self._of_loop(body, {name: result.value})
+                totals = {each.id: OTHER for each in nodes_in(*body) if isinstance(each, ast.Name) and _is_stored(each)}
+                return self._of_loop(body, {**totals, name: result.value})
             case ast.Call() as call if node in call.args:
                 return self._passed(call, result, depth)
             case ast.Subscript() as single if single.value is node:
@@ -272,7 +284,8 @@ class Trees:
             return None  # the map is asked about by itself
         if known in _LISTS or (known in _ARRAYS and value in TOTAL):
             return self.of_list(call, result, depth + 1)
-        combine = COMBINES.get(known) if isinstance(known, str) and not call.keywords else None
+        alone = not call.keywords and (len(call.args) == 1 or known == "builtins.sum")
+        combine = COMBINES.get(known) if isinstance(known, str) and alone else None
         if combine is not None and (combine == value or (value == SAME and combine != "sum")):
             return None
         if known == "builtins.len" or (combine is not None and value == SAME):
@@ -297,7 +310,7 @@ class Trees:
                 case (
                     ast.AugAssign(target=ast.Name(), op=ast.Add(), value=added)
                     | ast.Assign(targets=[ast.Name()], value=ast.BinOp(left=ast.Name(), op=ast.Add(), right=added))
-                ):
+                ) if _adds_to_target(statement):
                     found = computed(self.index, self.module, added, names)
                     if found != Result("sum"):
                         return COUNT if found == Result(SAME) else found.text
@@ -358,6 +371,17 @@ class Trees:
                 case ast.stmt():
                     return False
         return False
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return not isinstance(name.ctx, ast.Load)
+
+
+def _adds_to_target(statement: ast.AugAssign | ast.Assign) -> bool:
+    """True for `total += x` and `total = total + x`."""
+    if isinstance(statement, ast.AugAssign):
+        return True
+    return getattr(statement.targets[0], "id", "") == getattr(getattr(statement.value, "left", None), "id", None)
 
 
 def _last(function: ast.expr) -> str:
