@@ -16,12 +16,13 @@ HEADINGS = {
     "3": ("What it means", "Why", "What to do"),
     "4": ("What it means", "Why", "What to do"),
 }
-ROLES = {"before", "after", "left-alone", "refused", "remarked", "file"}
+ROLES = {"before", "after", "left-alone", "refused", "undecided", "remarked", "file"}
 OPTIONS = {
     "before": {"stack", "remat", "target", "unsafe", "file"},
     "after": {"file"},
     "left-alone": {"stack", "target"},
     "refused": {"stack", "target", "file"},
+    "undecided": {"stack", "target", "file"},
     "remarked": {"file", "line"},
     "file": {"file"},
 }
@@ -79,7 +80,7 @@ class TestThePages:
                     continue
                 assert fence.role in ROLES, f"{rule.filename}:{fence.line}"
                 assert {name for name, _ in fence.options} <= OPTIONS[fence.role], f"{rule.filename}:{fence.line}"
-                assert (fence.rule is not None) == (fence.role in ("refused", "remarked")), (
+                assert (fence.rule is not None) == (fence.role in ("refused", "undecided", "remarked")), (
                     f"{rule.filename}:{fence.line}"
                 )
                 ast.parse(fence.code)
@@ -184,8 +185,9 @@ def test_every_example_does_what_it_says(example: Example, tmp_path: Path) -> No
         if fence.role == "left-alone":
             assert analysis.loops == (), where
             assert after == before, where
-        elif fence.role == "refused":
+        elif fence.role in ("refused", "undecided"):
             assert [type(loop) for loop in analysis.loops] == [Refusal], (where, analysis.loops)
+            assert [loop.open for loop in analysis.loops] == [fence.role == "undecided"], (where, analysis.loops)
             assert [loop.rule for loop in analysis.loops] == [fence.rule], (where, analysis.loops)
             assert analysis.loops[0].reason, where
             assert after == before, where
