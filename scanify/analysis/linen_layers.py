@@ -23,24 +23,23 @@ class RenamedLayers:
 @dataclass(frozen=True)
 class LinenModule:
     """How the one module is built: a call of `builds` with `arguments`, as texts, at `site` in the place of a list, or
-    in front of the scan where there is no list. `target` is what it is assigned to, where statements are the site."""
+    in front of the scan where there is no list."""
 
     builds: str
     arguments: tuple[str, ...]
     site: Place | None = None
-    target: str = ""
 
 
 @dataclass(frozen=True)
 class LinenLayers:
-    """The one module whose variables a scan stacks. There are several of `modules` where a condition chooses the list.
+    """The one module whose variables a scan stacks.
 
     `count` is the number of layers as a text; `held` names the list where the loop stands, "" where there is none.
     `lengths` are the places that ask the list for its length. `remat` says that a class is one of `nn.remat` already.
     """
 
     renamed: RenamedLayers
-    modules: tuple[LinenModule, ...]
+    module: LinenModule
     count: str
     held: str = ""
     lengths: tuple[Place, ...] = ()

@@ -223,7 +223,7 @@ def planned_stretches(text: str, path: Path, plans: Sequence[Plan], imports: Seq
             found.append(_block(text, plan.place.span.start, max(plan.place.span.end, plan.body.span.end)))
             around = loops_around(text, found[-1][0] + len(indent_of(text[found[-1][0] :])), plan.place.span.end)
             found += [(around.front, around.front)] if around is not None else []
-        for built in plan.linen.modules if plan.linen is not None else ():
+        for built in (plan.linen.module,) if plan.linen is not None else ():
             if built.site is not None and built.site.path == path:
                 found.append((built.site.span.start, built.site.span.end))
         for site in (*plan.stack.sites, *plan.stack.annotations) if isinstance(plan.stack, InitStack) else ():

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-from scanify.analysis.facts import Span
 from scanify.analysis.flow.round_trips import round_trips
 from scanify.analysis.flow.shape import LoopShape, shape_of
 from scanify.analysis.index.meaning import Definition
@@ -40,10 +39,6 @@ def decide_linen(classes: LinenClasses, owner: Definition, seen: LinenLoop) -> P
     if reason is not None:
         return _refusal(seen, shape, reason)
     names = renamed_layers(classes, owner, seen.layers, seen.held)
-    for each in seen.otherwise:
-        others = renamed_layers(classes, owner, each, seen.held)
-        if isinstance(names, RenamedLayers) and others != names:
-            names = "the lists that a condition chooses of name their layers differently", each.built.call
     if not isinstance(names, RenamedLayers):
         return _refusal(seen, shape, (BEYOND_THE_TARGET, *names, 'give each layer a name: `name=f"layer_{i}"`'))
     return _plan(classes, owner, seen, seen.layers, shape, names)
@@ -56,13 +51,9 @@ def _against(
     loop, module = seen.loop, layers.scope.module
     for problem in shape.problems:
         yield problem.rule, problem.reason, problem.node, problem.remedy
-    for each in (layers, *seen.otherwise):
-        if each.own is not None:
-            text = f"each layer is built with its own value of `{module.code(each.own)}`"
-            yield "SCN203", text, each.own, "keep the loop"
-        if module.code(each.counted) != module.code(layers.counted):
-            text = "the lists that a condition chooses of are of other lengths"
-            yield BEYOND_THE_TARGET, text, each.counted, "keep the loop"
+    if layers.own is not None:
+        text = f"each layer is built with its own value of `{module.code(layers.own)}`"
+        yield "SCN203", text, layers.own, "keep the loop"
     count = layers.counted
     if isinstance(count, ast.Constant) and isinstance(count.value, int) and count.value < _FEW:
         yield "SCN203", f"there are {count.value} layers, of which a scan saves nothing", count, "keep the loop"
@@ -161,11 +152,11 @@ def _plan(
         framework=Framework.LINEN,
         linen=LinenLayers(
             names,
-            tuple(_built(seen, each, names) for each in (layers, *seen.otherwise)),
+            _built(seen, layers, names),
             module.code(layers.counted),
             seen.held,
             tuple(map(module.place, lengths(owner, seen.held))) if "." in seen.held else (),
-            any(each.built.remat for each in (layers, *seen.otherwise)),
+            layers.built.remat,
         ),
     )
 
@@ -173,11 +164,8 @@ def _plan(
 def _built(seen: LinenLoop, layers: BuiltLayers, names: RenamedLayers) -> LinenModule:
     module = seen.loop.module
     site = module.place(layers.site) if layers.site is not None else None
-    if layers.statements:
-        first, last = module.span(layers.statements[0]), module.span(layers.statements[-1])
-        site = module.place_of(Span(first.start, last.end, first.line, last.end_line))
     builds = module.code(layers.built.call.func)
-    return LinenModule(builds, tuple(_arguments(seen, layers, names)), site, layers.target)
+    return LinenModule(builds, tuple(_arguments(seen, layers, names)), site)
 
 
 def _arguments(seen: LinenLoop, layers: BuiltLayers, names: RenamedLayers) -> Iterator[str]:

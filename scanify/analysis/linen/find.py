@@ -68,7 +68,6 @@ def _in_class(classes: LinenClasses, owner: Definition) -> Iterator[Plan | Refus
                     if target.startswith(prefix):
                         lists.setdefault(f"self.{target.removeprefix(prefix)}", []).append(made)
     decided: list[Plan | Refusal] = []
-    filling = {id(one) for held in lists.values() for made in held for one in made.statements}
     for loop in loops:
         around = loop.scope.function
         name = loop.scope.self_name
@@ -79,9 +78,6 @@ def _in_class(classes: LinenClasses, owner: Definition) -> Iterator[Plan | Refus
         for key, made in lists_in(classes, around):
             if "." not in key:
                 local.setdefault(key, []).append(made)
-        filling |= {id(one) for held in local.values() for made in held for one in made.statements}
-        if id(loop.node) in filling:
-            continue
         seen = linen_loop(classes, loop, {**own, **local})
         if seen is not None:
             decision = decide_linen(classes, owner, seen)

@@ -53,13 +53,9 @@ def _is_counted(cls: Definition, owner: Definition, node: ast.AST) -> bool:
 
 def _makes(module: Module, node: ast.expr, seen: LinenLoop) -> bool:
     """Whether a mention is a part of what makes the list."""
-    made = [each for each in (seen.layers, *seen.otherwise) if each is not None]
-    if isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
-        value = getattr(parent_of(module, node), "value", None)
-        if any(value is each.site for each in made):
-            return True
-    statements = {id(one) for each in made for one in each.statements}
-    return any(id(above) in statements for above in ancestors(module, node))
+    stored = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store)
+    value = getattr(parent_of(module, node), "value", None)
+    return stored and seen.layers is not None and value is seen.layers.site
 
 
 def _is_walked(module: Module, node: ast.AST) -> bool:

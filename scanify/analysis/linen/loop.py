@@ -28,16 +28,14 @@ Lists = dict[str, list[BuiltLayers]]
 class LinenLoop:
     """A loop, which of its walks are the layers, and how these are built.
 
-    `held` names the list that they are in, "" where the loop `builds` them; `otherwise` are other lists of that name,
-    of which a condition chooses. `unread` says why nothing more is known, with the node that says so, `rule` the rule
-    of that.
+    `held` names the list that they are in, "" where the loop `builds` them. `unread` says why nothing more is known,
+    with the node that says so, `rule` the rule of that.
     """
 
     loop: Loop
     layer: Walk | None
     layers: BuiltLayers | None
     held: str = ""
-    otherwise: tuple[BuiltLayers, ...] = ()
     builds: tuple[Built, ...] = ()
     unread: tuple[str, ast.AST] | None = None
     rule: str = BEYOND_THE_TARGET
@@ -48,8 +46,11 @@ def linen_loop(classes: LinenClasses, loop: Loop, lists: Lists) -> LinenLoop | N
     for walk in loop.walks:
         held = dotted(walk.base) or ""
         layers = lists.get(held)
+        if layers and len(layers) > 1:
+            text = f"a condition chooses how the layers in `{held}` are built"
+            return LinenLoop(loop, None, None, held, unread=(text, layers[1].built.call))
         if layers:
-            return LinenLoop(loop, walk, layers[0], held, otherwise=tuple(layers[1:]))
+            return LinenLoop(loop, walk, layers[0], held)
     made_here = built_in(classes, loop.scope, loop.body)
     return replace(_building(loop, made_here), builds=tuple(made_here)) if made_here else None
 

@@ -82,10 +82,10 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
     for plan in plans:
         scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
         made += _loop_edits(plan, context, given.setdefault((plan.place.path, scope), set()))
-        for each in _layers(plan).modules:
-            if each.site is not None and each.site not in sites:
-                sites.add(each.site)
-                made.append(_site_edit(each, each.site, context))
+        module = _layers(plan).module
+        if module.site is not None and module.site not in sites:
+            sites.add(module.site)
+            made.append(_site_edit(module, module.site, context))
     return made
 
 
@@ -118,7 +118,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
         parameters.append(new.unread())
     function = function_over_layer(plan, loop, name, parameters, unpacking, given, pair=not nested)
     carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
-    module = layers.held or layout.call(layers.modules[0].builds, layers.modules[0].arguments, style)
+    module = layers.held or layout.call(layers.module.builds, layers.module.arguments, style)
     linen = names["linen"]
     if nested:
         lifted = [name, f"lengths={names['chunks_of']}({layers.count})"]
@@ -179,5 +179,5 @@ def _site_edit(built: LinenModule, site: Place, context: Context) -> Edit:
     indent = indent_of(text[line : site.span.start])
     style = context.houses[site.path].style(indent, step_of(text, indent), newline_of(text))
     head = text[line + len(indent) : site.span.start]
-    whole = layout.call(f"{head}{built.target}{built.builds}", built.arguments, style)
+    whole = layout.call(f"{head}{built.builds}", built.arguments, style)
     return Edit(site.path, site.span.start, site.span.end, whole.removeprefix(head))

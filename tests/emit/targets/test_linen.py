@@ -129,24 +129,16 @@ def test_what_asks_the_list_for_its_length_has_the_number_of_layers(tmp_path: Pa
     assert "(self.layers, x, jax.numpy.arange(self.n))" in after
 
 
-def test_a_condition_may_choose_how_the_layers_are_built(tmp_path: Path) -> None:
+def test_a_list_that_a_condition_chooses_stays(tmp_path: Path) -> None:
     lists = (
         "        if self.dim > 8:\n"
-        "            Layer = nn.remat(Block)\n"
-        "            self.layers = [Layer(self.dim, name=str(i)) for i in range(self.n)]\n"
+        "            self.layers = [Block(self.dim + 1) for _ in range(self.n)]\n"
         "        else:\n"
-        "            self.layers = [Block(self.dim, name=str(i)) for i in range(self.n)]\n"
+        "            self.layers = [Block(self.dim) for _ in range(self.n)]\n"
     )
     text = setup().replace("        self.layers = [Block(self.dim) for _ in range(self.n)]\n", lists)
     after, outcome = rewritten(text, tmp_path, "linen")
-    assert outcome.applied[0].renamed == RenamedLayers("{}", "layers")
-    assert (
-        "            self.layers = Layer(self.dim)\n        else:\n            self.layers = Block(self.dim)\n" in after
-    )
-    other = text.replace(
-        "Block(self.dim, name=str(i)) for i in range(self.n)]", "Block(self.dim) for _ in range(self.n)]"
-    )
-    assert "name their layers differently" in reason(rewritten(other, tmp_path, "linen")[1])
+    assert after == text and "a condition chooses" in reason(outcome)
 
 
 def test_two_loops_over_a_list_become_two_scans_over_one_module(tmp_path: Path) -> None:
@@ -187,41 +179,13 @@ FILLED = """        blocks = []
 BUILT = "        self.layers = [Block(self.dim) for _ in range(self.n)]\n"
 
 
-def test_a_list_that_is_filled_layer_by_layer_is_one(tmp_path: Path) -> None:
-    text, plain = setup(), rewritten(setup(), tmp_path, "linen", remat="none")[0]
-    assert text.count(BUILT) == 1
-    after, outcome = rewritten(text.replace(BUILT, FILLED), tmp_path, "linen", remat="none")
-    assert len(outcome.analysis.loops) == 1 and after == plain
-    local = (
-        "        mods = []\n" + body('mods.append(Block(self.dim, name=f"layer_{i}"))').partition("        return")[0]
-    )
-    walked = local + body(f"x = mod{APPLIED}", head="for mod in mods:")
-    after, _ = rewritten(compact(walked), tmp_path, "linen", remat="none")
-    assert '        mods = Block(self.dim, name="layer")\n' in after and ")(mods, x, None)" in after
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("        self.layers = blocks\n", "        blocks.append(Block(self.dim))\n        self.layers = blocks\n"),
-        ("        self.layers = blocks\n", "        self.layers = blocks\n        self.last = blocks[-1]\n"),
-        ("        self.layers = blocks\n", "        self.layers = blocks\n        self.out = nn.Dense(i)\n"),
-        ("            blocks.append", "            # One for each.\n            blocks.append"),
-        ("blocks.append(Block(self.dim))", "blocks.insert(0, Block(self.dim))"),
-    ],
-    ids=["one more", "read", "number read", "comment", "backwards"],
-)
-def test_a_list_that_is_filled_in_another_way_stays(old: str, new: str, tmp_path: Path) -> None:
-    text = setup().replace(BUILT, FILLED.replace(old, new))
+@pytest.mark.parametrize("layer", ["Block(self.dim)", "Block(self.dim, 0.1 * i)"])
+def test_a_list_that_is_filled_layer_by_layer_stays(layer: str, tmp_path: Path) -> None:
+    text = setup().replace(BUILT, FILLED.replace("Block(self.dim)", layer))
     after, outcome = rewritten(text, tmp_path, "linen", remat="none")
     (refused,) = outcome.analysis.loops
-    assert after == text and isinstance(refused, Refusal) and "it fills `blocks`" in refused.reason
-
-
-def test_layers_that_are_filled_in_with_numbers_of_their_own_stay(tmp_path: Path) -> None:
-    text = setup().replace(BUILT, FILLED.replace("Block(self.dim)", "Block(self.dim, 0.1 * i)"))
-    _, outcome = rewritten(text, tmp_path, "linen")
-    assert [each.rule for each in outcome.analysis.loops if isinstance(each, Refusal)] == ["SCN203"]
+    assert after == text and isinstance(refused, Refusal)
+    assert "it fills `blocks`" in refused.reason or "its own value" in refused.reason
 
 
 def test_no_rewrite_is_safe(tmp_path: Path) -> None:
