@@ -34,6 +34,8 @@ READERS = {
     "a library that no table lists": "import wandb\n\n\ndef step(x):\n    wandb.log({'grads': eqx.filter_grad(loss)(Model(x), x)})\n",
     "a library by a part of the model": "import shampoo_x\n\n\nopt = shampoo_x.make()\n\n\ndef step(x):\n    opt.step(eqx.filter(Model(x), eqx.is_array))\n",
     "a table of functions that is chosen from": "def step(x, table, name):\n    return getattr(table, name)(Model(x))\n\n\nstep(1, object(), 'a')\n",
+    "a function that is differentiated": "def step(x):\n    return jax.grad(eval('f'))(Model(x))\n",
+    "a function that a call maps": "def step(x):\n    return list(map(eval('f'), [Model(x)]))\n",
     "a function that a call gives": "def find(name):\n    return eval(name)\n\n\ndef step(x):\n    return find('f')(Model(x))\n",
     "the parameter of a function": "def step(x, f):\n    return f(Model(x))\n\n\nstep(1, eval('f'))\n",
     "its attribute": "class Run:\n    def __init__(self, x):\n        self.model = Model(x)\n\n    def report(self):\n        return eval('f')(self.model)\n",

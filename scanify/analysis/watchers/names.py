@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from scanify.analysis.index import Definition, External, Index, Meaning, Module, Package
 from scanify.analysis.index.bindings import Import
-from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import Opens, Scope, own_nodes, scope_of
+from scanify.analysis.lower.nodes import names_in
+from scanify.analysis.lower.scope import Opens, Scope, names_bound_by, own_nodes, scope_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.tables import GROUPS
 
@@ -207,21 +207,13 @@ def _bindings(opens: Opens) -> tuple[ast.AST, ...]:
 
 def _binds(node: ast.AST, name: str) -> bool:
     match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return node.name == name
         case ast.Assign(targets=targets):
-            return any(
-                isinstance(each, ast.Name) and each.id == name for target in targets for each in nodes_in(target)
-            )
-        case ast.Import() | ast.ImportFrom():
-            return any((alias.asname or alias.name.partition(".")[0]) == name for alias in node.names)
-        case ast.AnnAssign(target=ast.Name(id=bound)) | ast.AugAssign(target=ast.Name(id=bound)):
-            return bound == name
-        case ast.NamedExpr(target=ast.Name(id=bound)):
-            return bound == name
+            return name in names_in(targets)
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target) | ast.NamedExpr(target=target):
+            return getattr(target, "id", None) == name
         case ast.For(target=target) | ast.comprehension(target=target):
-            return any(isinstance(each, ast.Name) and each.id == name for each in nodes_in(target))
+            return name in names_in([target])
         case ast.withitem(optional_vars=ast.expr() as target):
-            return any(isinstance(each, ast.Name) and each.id == name for each in nodes_in(target))
+            return name in names_in([target])
         case _:
-            return False
+            return name in names_bound_by(node)

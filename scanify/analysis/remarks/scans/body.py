@@ -162,17 +162,10 @@ def _made_of(nodes: list[ast.AST], names: set[str]) -> frozenset[str]:
     """Some names and those that are assigned something with one of them in it."""
     bindings: list[tuple[list[str], set[str]]] = []
     for each in nodes:
-        match each:
-            case ast.Assign(targets=targets, value=value):
-                bindings.append((list(_stored(nodes_in(*targets))), names_in([value])))
-            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
-                bindings.append((list(_stored(nodes_in(target))), names_in([value])))
-            case ast.NamedExpr(target=target, value=value) | ast.For(target=target, iter=value):
-                bindings.append((list(_stored(nodes_in(target))), names_in([value])))
-            case ast.comprehension(target=target, iter=value):
-                bindings.append((list(_stored(nodes_in(target))), names_in([value])))
-            case _:
-                pass
+        targets = getattr(each, "targets", [getattr(each, "target", None)])
+        value = getattr(each, "value", getattr(each, "iter", None))
+        if isinstance(targets[0], ast.AST) and isinstance(value, ast.AST):
+            bindings.append((list(_stored(nodes_in(*targets))), names_in([value])))
     found, before = set(names), -1
     while len(found) != before:
         before = len(found)

@@ -233,7 +233,8 @@ class Follower(Code):
         if name in GRADIENTS:
             kinds = (name in WITH_VALUES, name in OF_MODELS)
             functions = [each for each in given[0].atoms if isinstance(each, Function | Library | Object)]
-            return held(*(Gradient(each, *kinds) for each in functions or [None]))
+            unknown = [] if functions or given[0].atoms & {TREE, OUTSIDE} else [MANY]
+            return held(*(Gradient(each, *kinds) for each in functions or [None]), *unknown)
         if not name.endswith((".partial", "Partial")):
             return given[0]
         for each in given[0].atoms:
@@ -254,6 +255,8 @@ class Follower(Code):
             result = self._apply(module, node, function, [carry, join(data.parts or [data])])
             result = self._apply(module, node, function, [carry | result.part(0, 2), join(data.parts or [data])])
             return tuple_of(carry | result.part(0, 2), result.part(1, 2))
+        if name.endswith(("map", "filter")):
+            rest = [join(each.parts or [each]) for each in rest]
         result = self._apply(module, node, function, rest)
         if not name.endswith(("vjp", "linearize")):
             return result
