@@ -124,12 +124,14 @@ class Trees:
             return True
         if not isinstance(known, Body) or is_decorated(self.index, known) or not known.node.args.args:
             return False
-        body = known.node.body
-        if isinstance(body, list):
-            last = [each for each in body if not isinstance(each, ast.Expr)]
-            body = last[0].value if len(last) == 1 and isinstance(last[0], ast.Return) else None
-        inside = Trees(self.index, known.module)
-        return body is not None and inside._tests_no_module(body, known.node.args.args[0].arg)
+        inside, name = Trees(self.index, known.module), known.node.args.args[0].arg
+        match known.node:
+            case ast.Lambda(body=test) | ast.FunctionDef(body=[ast.Return(value=ast.expr() as test)]):
+                return inside._tests_no_module(test, name)
+            case ast.FunctionDef(body=[ast.Expr(), ast.Return(value=ast.expr() as test)]):
+                return inside._tests_no_module(test, name)
+            case _:
+                return False
 
     def _tests_no_module(self, test: ast.expr, name: str) -> bool:
         match test:
@@ -177,9 +179,10 @@ class Trees:
         """`eqx.filter_vmap(f, in_axes=axis_of)`: functions of each leaf that choose the axis that is mapped."""
         for given in (argument(call, None, "in_axes"), argument(call, None, "out_axes")):
             for each in nodes_in(given) if given is not None else ():
-                is_function = isinstance(each, ast.Name | ast.Attribute | ast.Lambda)
+                if not isinstance(each, ast.Name | ast.Attribute | ast.Lambda):
+                    continue
                 is_passed = isinstance(each, ast.Name) and self._is_parameter(each)
-                if is_passed or (is_function and isinstance(self._callee(each), Body)):
+                if is_passed or isinstance(self._callee(each), Body):
                     result = applied(self.index, self.module, each)
                     yield from [] if result.is_harmless else [result.text]
 
@@ -385,4 +388,4 @@ def _adds_to_target(statement: ast.AugAssign | ast.Assign) -> bool:
 
 
 def _last(function: ast.expr) -> str:
-    return (dotted(function) or getattr(function, "attr", "")).rpartition(".")[2]
+    return str(dotted(function) or getattr(function, "attr", "")).rpartition(".")[2]

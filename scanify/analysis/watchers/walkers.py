@@ -42,8 +42,9 @@ def field_reads(index: Index, module: Module, node: ast.Call | ast.Attribute) ->
             known = callee(index, module, function)
             if known in _FIELDS and not _is_plain(index, module, source):
                 yield from _of_fields(index, module, node)
-            if known in _BY_NAME and more and not _is_plain(index, module, source):
-                yield from _by_name(index, module, node, more[0], stores=known != "builtins.getattr")
+            is_followed = known == "builtins.object.__setattr__" and more and isinstance(more[0], ast.Constant)
+            if known in _BY_NAME and more and not is_followed and not _is_plain(index, module, source):
+                yield from _by_name(index, module, node, more[0])
             for path in node.args if known == "operator.attrgetter" else ():
                 if not isinstance(path, ast.Constant):  # a constant path is followed to the calls of the getter
                     yield from _by_name(index, module, node, path)
@@ -65,17 +66,15 @@ def _of_fields(index: Index, module: Module, node: ast.expr) -> Iterator[Watcher
     yield Watcher(module.place(node), "what the fields of an object hold", rule=FIELDS, node=node)
 
 
-def _by_name(
-    index: Index, module: Module, node: ast.expr, name: ast.expr, *, stores: bool = False
-) -> Iterator[Watcher]:
+def _by_name(index: Index, module: Module, node: ast.expr, name: ast.expr) -> Iterator[Watcher]:
     """`getattr(model, "layers")` reads the list of this name alone; `getattr(model, name)` any that is named."""
     match name:
         case ast.Constant(value=str(text)) if text in _ALL:
             yield Watcher(module.place(node), "what the fields of an object hold", rule=FIELDS, node=node)
-        case ast.Constant(value=text):
-            if not stores or callee(index, module, getattr(node, "func", node)) == "builtins.setattr":
-                reads, names = f"`{text}` by its name", frozenset({str(text)})
-                yield Watcher(module.place(node), reads, names, FIELDS, node=node)
+        case ast.Constant(value=str(text)):
+            yield Watcher(module.place(node), f"`{text}` by its name", frozenset({text}), FIELDS, node=node)
+        case ast.Constant():
+            pass  # an error, or an element of a dict
         case _:
             named = None if _may_come_from_outside(index, module, node) else _quoted(index)
             yield Watcher(module.place(node), "fields by their names", named, FIELDS, node=node)

@@ -234,7 +234,7 @@ class Follower(Code):
             kinds = (name in WITH_VALUES, name in OF_MODELS)
             functions = [each for each in given[0].atoms if isinstance(each, Function | Library | Object)]
             unknown = [] if functions or given[0].atoms & {TREE, OUTSIDE} else [MANY]
-            return held(*(Gradient(each, *kinds) for each in functions or [None]), *unknown)
+            return held(*(Gradient(each, *kinds) for each in functions or (None,)), *unknown)
         if not name.endswith((".partial", "Partial")):
             return given[0]
         for each in given[0].atoms:

@@ -147,12 +147,12 @@ class Code(State):
             case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
                 self.give(("result", id(around)), self.value(module, value).whole)
             case ast.Match(subject=subject, cases=cases):
-                value = self.value(module, subject).whole
-                self.matched(module, node, value)
+                whole = self.value(module, subject).whole
+                self.matched(module, node, whole)
                 for each in nodes_in(*(case.pattern for case in cases)):
                     for name in (getattr(each, "name", None), getattr(each, "rest", None)):
                         if isinstance(name, str):
-                            self.give(("name", id(inner_scope(module, around).node), name), value)  # type: ignore[arg-type]
+                            self.give(("name", id(inner_scope(module, around).node), name), whole)  # type: ignore[arg-type]
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.look_at(module, node)
                 function = self.of_function(module, node)
