@@ -66,9 +66,9 @@ def test_what_others_put_into_a_list_is_under_its_other_name_too(after):
     assert (plan.holds, plan.safe, plan.call and plan.call.owner) == (Holds.BLOCK_SEQ, False, None)
 
 
-def test_a_list_that_no_field_holds_is_compared_when_it_is_stacked():
-    plan = only(text_of("layers = [Block(8, key=k) for k in keys]"), stack="call")
-    assert isinstance(plan, Plan) and plan.holds is Holds.BLOCK_SEQ
+def test_a_list_that_no_field_holds_is_stacked_in_the_call():
+    plan = only(text_of("layers = [Block(8, key=k) for k in keys]"))
+    assert isinstance(plan, Plan) and isinstance(plan.stack, CallStack) and plan.holds is Holds.ARRAY_STACKED
 
 
 @pytest.mark.parametrize(

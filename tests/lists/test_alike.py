@@ -169,8 +169,6 @@ OFFERED = {
     "rate": "self.layers = [Rated(8, 0.1 * i, key=k) for i, k in enumerate(jr.split(key, n))]",
     "first is another": "self.layers = [Sized(4 if i == 0 else 8, 8, key) for i in range(n)]",
     "every other": "self.layers = [Sized(8, 8 + i % 2, key) for i in range(n)]",
-    "carried": "width = 4\nself.layers = []\nfor k in jr.split(key, n):\n    self.layers.append(Sized(width, 8, k))\n"
-    "    width = 8",
     "two kinds": "self.layers = [Other() if i % 3 else Block(8, key=key) for i in range(n)]",
     "written out": "self.layers = [Block(8, key=key), Block(8, key=n), Block(8, key=dims)]",
     "three in a row": "self.layers = [Sized(1, 8, key), *[], Other(), Other(), Other()]",
@@ -184,6 +182,10 @@ def test_three_layers_of_one_constructor_may_share_a_body(init: str) -> None:
 
 
 UNDECIDED = {
+    "carried": (
+        "width = 4\nself.layers = []\nfor k in jr.split(key, n):\n    self.layers.append(Sized(width, 8, k))\n    width = 8",
+        "its own `width`",
+    ),
     "sizes": ("self.layers = [Sized(a, b, key) for a, b in zip(dims, dims[1:])]", "its own `a`"),
     "doubled": ("self.layers = [Sized(2 ** i, 8, key) for i in range(n)]", "its own `2 ** i`"),
     "helper": ("self.layers = make(n, key)", "gives is not shown"),

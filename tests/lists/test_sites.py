@@ -49,16 +49,12 @@ def test_the_annotation_of_the_field_changes_with_it() -> None:
         assert layers is not None and [each.element for each in layers.annotations] == [element][: element != "-"]
 
 
-def test_a_local_list_is_stacked_where_it_is_made() -> None:
-    loop = f"layers: list[Block] = {MANY}\nfor layer in layers:\n    x = layer(x)\nreturn x"
-    assert sites_in("self.layers = None", loop) == [MANY]
-
-
 CALL = {
     "parameter": ("self.layers = layers", LOOP, "callers of `Model` give the list"),
     "reversed": (f"self.layers = {MANY}", LOOP.replace("self.layers", "reversed(self.layers)"), "in another order"),
     "slice": (f"self.layers = {MANY}", LOOP.replace("self.layers", "self.layers[1:]"), "a part of the list"),
     "two lists": (f"self.layers = {MANY}", LOOP.replace("self.layers", "self.layers + self.layers"), "several lists"),
+    "local": ("self.layers = None", f"layers = {MANY}\nfor layer in layers:\n    x = layer(x)\nreturn x", "in no field"),
     "stage": (
         "self.layers = [[Block(8, key=k)] for k in jr.split(key, n)]",
         "for stage in self.layers:\n    for layer in stage:\n        x = layer(x)\nreturn x",

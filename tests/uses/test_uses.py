@@ -322,21 +322,3 @@ NAMED = MODEL.replace(
 def test_the_name_of_the_list_in_the_constructor(before, after, keeps):
     found = uses_in("", NAMED.format(before, after))
     assert (found.keeps is None) == (not keeps) and keeps in (found.keeps.what if found.keeps else "")
-
-
-LOCAL = """\
-def apply(x, n, key):
-    layers = [Block(8, key=k) for k in jr.split(key, n)]
-    for layer in layers:
-        x = layer(x)
-    {0}
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "keeps"),
-    [("return x * len(layers)", ""), ("return layers[0](x)", ""), ("return layers", "returned")],
-)
-def test_a_local_list(text, keeps):
-    found = uses_in("", MODEL[: MODEL.index("class Model")] + LOCAL.format(text))
-    assert (found.keeps is None) == (not keeps) and keeps in (found.keeps.what if found.keeps else "")

@@ -130,9 +130,7 @@ def _are_equal(fact: LoopFact, in_call: bool) -> bool:
         return False
     if layers.of_dict or layers.parameter:
         return False
-    return not (
-        in_call and (layers.open or fact.uses.changes is not None or layers.optional or layers.attribute is None)
-    )
+    return not (in_call and (layers.open or fact.uses.changes is not None or layers.optional))
 
 
 def _rule(fact: LoopFact, alike: bool) -> str:

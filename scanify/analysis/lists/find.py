@@ -14,7 +14,7 @@ from scanify.analysis.lists.home import Home, computed_from
 from scanify.analysis.lists.layer_list import FEW, LayerList, identity, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import ContentsReader
-from scanify.analysis.lists.sites import Sites, field_sites, local_sites
+from scanify.analysis.lists.sites import Sites, field_sites
 from scanify.analysis.lists.statements import Grown, Other, statements_about
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
@@ -210,8 +210,8 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
 
 def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> LayerList | None:
     """A local name, a parameter, or the argument of a `Sequential`."""
-    here = home_of(project, loop.module, base)
-    home = here.binder(base) if isinstance(base, ast.Name) else here
+    home = home_of(project, loop.module, base)
+    home = home.binder(base) if isinstance(base, ast.Name) else home
     name = base.id if isinstance(base, ast.Name) and home.is_local(base) else ""
     match home.values_of(name) if name else []:
         case [(_, ast.Attribute() as field)]:  # another name of the list of a field
@@ -234,13 +234,8 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> 
     if loop.form is Form.SEQUENTIAL and isinstance(loop.node, ast.Call):
         argument = loop.node.args[0] if loop.node.args else loop.node.keywords[0].value
         return replace(layers, sites=(Called(loop.module.place(loop.node.func), loop.module.place(argument)),))
-    if layers.parameter:
-        sites = Sites(in_call=CallStack(f"the list is the parameter `{name}`"))
-    elif home.function is not here.function:
-        sites = Sites(in_call=CallStack("the list is one of the function around"))
-    else:
-        sites = local_sites(home, loop, name)
-    return _with_sites(loop, layers, sites)
+    text = f"the list is the parameter `{name}`" if layers.parameter else "the list is kept in no field"
+    return _with_sites(loop, layers, Sites(in_call=CallStack(text)))
 
 
 def _changed(home: Home, name: str) -> Iterator[Obligation]:

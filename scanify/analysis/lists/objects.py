@@ -9,7 +9,6 @@ from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.fields import field_facts, related_to
 from scanify.analysis.lists.home import Home, columns
 from scanify.analysis.lists.layer_list import Class
-from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Put, statements_about
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, scope_of
 from scanify.analysis.project_facts import ProjectFacts
@@ -94,17 +93,9 @@ def _of_name(project: ProjectFacts, module: Module, node: ast.Name, depth: int) 
         if isinstance(container, ast.Attribute):
             owner = class_of(project, module, container.value, depth + 1)
             return element_class(project, owner, container.attr) if isinstance(owner, Definition) else None
-        return _element_of_local(home, container) if isinstance(container, ast.Name) else None
+        return None
     value = values[0][1] if len(values) == 1 else None
     return class_of(project, module, value, depth + 1) if value is not None else None
-
-
-def _element_of_local(home: Home, node: ast.Name) -> Class | None:
-    reader = ContentsReader(home.project)
-    reader.value(home, node)
-    classes = {getattr(each.cls, "node", each.cls): each.cls for each in reader.contents.made}
-    shown = len(classes) == 1 and not reader.contents.open and not reader.contents.parameters
-    return next(iter(classes.values())) if shown else None
 
 
 def walked_by(home: Home, node: ast.Name) -> ast.expr | None:

@@ -12,7 +12,6 @@ from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise, related_t
 from scanify.analysis.lists.home import Home, branches
 from scanify.analysis.lists.layer_list import Reason
 from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
-from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.stack import After, Annotation, CallStack, Wrap
@@ -69,23 +68,6 @@ def field_sites(facts: FieldFacts) -> Sites:
         for annotation in _annotation(cls.module, statement.annotation)
     )
     return Sites(tuple(dict.fromkeys(sites)), tuple(dict.fromkeys(annotations)))
-
-
-def local_sites(home: Home, loop: Loop, name: str) -> Sites:
-    """Return the sites of a list that the function of the loop itself makes."""
-    if home.function is None:
-        return Sites(in_call=CallStack("the list is one of the whole module"))
-    found = _sites_in(home, home.function.body, name)
-    if isinstance(found, CallStack):
-        return Sites(in_call=found)
-    start = loop.place.span.start
-    if not found or any(each.place.span.start > start for each in found):
-        return Sites(in_call=CallStack("the source does not show where the list is built"))
-    if any(isinstance(each, After) and each.place.span.end > start for each in found):
-        return Sites(in_call=CallStack("the loop runs while the list is still being filled"))
-    puts = [each.statement for each in statements_about(home, home.function.body, name) if isinstance(each, Put)]
-    annotated = [each.annotation for each in puts if isinstance(each, ast.AnnAssign)]
-    return Sites(tuple(found), tuple(each for one in annotated for each in _annotation(home.module, one)))
 
 
 def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | After] | CallStack:

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import assignments
@@ -150,9 +149,9 @@ class Variation:
         before = all(getattr(each, "end_lineno", 0) < node.lineno for each in bound)
         return worst if before or worst is Varies.KEY else Varies.OTHER
 
-    def takes_few_values(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+    def takes_few_values(self, node: ast.expr) -> bool:
         """True if an expression has one of a few values in each layer: `64 if i == 0 else 128`, `i % 2`."""
-        few = partial(self.takes_few_values, seen=seen)
+        few = self.takes_few_values
         match node:
             case _ if self.of(node) is Varies.SAME:
                 return True
@@ -164,21 +163,8 @@ class Variation:
                 return few(body) and few(orelse)
             case ast.Subscript(value=value, slice=index):
                 return self.of(value) is Varies.SAME and few(index)
-            case ast.ListComp(elt=part, generators=[level]) | ast.GeneratorExp(elt=part, generators=[level]):
-                return few(part) and few(level.iter) and all(map(few, level.ifs))
             case ast.BinOp() | ast.UnaryOp() | ast.Tuple() | ast.List():
                 return all(few(each) for each in children(node) if isinstance(each, ast.expr))
-            case ast.Call() if self.home.builtin(node) in _PLAIN:
-                return all(few(each) for each in (*node.args, *(part.value for part in node.keywords)))
-            case ast.Name(id=name) if name not in seen:
-                bodies = [each for loop in self.loops if not isinstance(loop, ast.comprehension) for each in loop.body]
-                values = [assigned(each, name) for each in assignments(bodies, name)]
-                grows = any(isinstance(each, ast.List | ast.Dict) for each in values)
-                return (
-                    bool(values)
-                    and not grows
-                    and all(each is not None and self.takes_few_values(each, seen | {name}) for each in values)
-                )
             case _:
                 return False
 

@@ -33,8 +33,8 @@ def uses_of(project: ProjectFacts, layers: LayerList) -> Uses:
     """
     if not layers.sites and not layers.made:
         return Uses()
-    reader = FieldReader(project, layers) if layers.attribute is not None else _Local(project, layers)
-    uses = [*reader.uses(), *_written(project, layers), *given_away(project, layers)]
+    own = FieldReader(project, layers).uses() if layers.attribute is not None else ()
+    uses = [*own, *_written(project, layers), *given_away(project, layers)]
     needs = [each for each in uses if each.does in (Does.OBJECT, Does.OTHER)]
     changes = next((each for each in needs if each.does is Does.OTHER), None)
     return Uses(tuple(each for each in uses if each not in needs), needs[0] if needs else None, changes)
@@ -47,8 +47,19 @@ def _written(project: ProjectFacts, layers: LayerList) -> Iterator[Use]:
             yield Use(place, Does.OTHER, f"code stores into `{name}` of layers")
 
 
-class _Reader:
-    """What fields and local names have in common: the functions that build the list."""
+def _reads_of(name: str, function: Function) -> Iterator[ast.Name]:
+    """The places of a name in the body of a function, in the order of the text."""
+    found = [each for each in nodes_in(*function.body) if isinstance(each, ast.Name) and each.id == name]
+    yield from sorted(found, key=lambda each: (each.lineno, each.col_offset))
+
+
+def _is_at(module: Module, node: ast.AST, site: Wrap | After | Called) -> bool:
+    near = isinstance(site, Wrap) and isinstance(node, ast.expr) and node.lineno == site.place.span.line
+    return near and module.span(node) == site.place.span
+
+
+class FieldReader:
+    """Reads the uses of a list that a field holds."""
 
     def __init__(self, project: ProjectFacts, layers: LayerList) -> None:
         self.project = project
@@ -58,10 +69,12 @@ class _Reader:
         makes = [self._located(each.place) for each in layers.made]
         functions = [function for _, function, _ in self.sites]
         self.building = frozenset([*functions, *(found[1] for found in makes if found is not None)])
-
-    def uses(self) -> Iterator[Use]:
-        """The uses, in the order of the files."""
-        raise NotImplementedError
+        self.name = layers.attribute or ""
+        owner = layers.owner
+        classes = project.classes
+        self.owners = {each.node for each in (owner, *classes.heirs(owner))} if owner is not None else set()
+        words = ("tree_at", "Shared")  # functions that take a function from a model to its leaves
+        self.selects = any(True for word in words for _ in project.index.paths_with(word))
 
     def mention(self, module: Module, node: ast.expr) -> Iterator[Use]:
         """The uses at one expression that stands for the list."""
@@ -76,41 +89,8 @@ class _Reader:
         around = by_name(module.tree).functions_on(place.span.line) if module is not None else []
         return (module, around[-1]) if module is not None and around else None
 
-
-def _reads_of(name: str, function: Function) -> Iterator[ast.Name]:
-    """The places of a name in the body of a function, in the order of the text."""
-    found = [each for each in nodes_in(*function.body) if isinstance(each, ast.Name) and each.id == name]
-    yield from sorted(found, key=lambda each: (each.lineno, each.col_offset))
-
-
-def _is_at(module: Module, node: ast.AST, site: Wrap | After | Called) -> bool:
-    near = isinstance(site, Wrap) and isinstance(node, ast.expr) and node.lineno == site.place.span.line
-    return near and module.span(node) == site.place.span
-
-
-class _Local(_Reader):
-    """A list that a function makes and keeps under a local name."""
-
     def uses(self) -> Iterator[Use]:
-        for module, function, site in self.sites:
-            for node in _reads_of(self.layers.name, function):
-                if module.span(node).start > site.place.span.end:
-                    yield from self.mention(module, node)
-
-
-class FieldReader(_Reader):
-    """A list that a field holds."""
-
-    def __init__(self, project: ProjectFacts, layers: LayerList) -> None:
-        super().__init__(project, layers)
-        self.name = layers.attribute or ""
-        owner = layers.owner
-        classes = project.classes
-        self.owners = {each.node for each in (owner, *classes.heirs(owner))} if owner is not None else set()
-        words = ("tree_at", "Shared")  # functions that take a function from a model to its leaves
-        self.selects = any(True for word in words for _ in project.index.paths_with(word))
-
-    def uses(self) -> Iterator[Use]:
+        """The uses, in the order of the files."""
         yield from self._under_other_names()
         yield from self._overridden()
         yield from self._stored()
