@@ -241,12 +241,13 @@ def test_a_reduce_in_another_waits() -> None:
 
 def test_a_reduce_in_a_list_that_is_stacked_is_refused() -> None:
     text = PRELUDE + (
-        "    def f(self, x, depth, key):\n"
+        "    def __init__(self, depth, key):\n"
         "        rows = [Block(8, key=k) for k in jr.split(key, depth)]\n"
-        "        layers = [\n"
+        "        self.layers = [\n"
         "            Block(8, functools.reduce(lambda h, row: row(h), rows, 8), key=k) for k in jr.split(key, depth)\n"
-        "        ]\n"
-        "        for layer in layers:\n"
+        "        ]\n\n"
+        "    def __call__(self, x):\n"
+        "        for layer in self.layers:\n"
         "            x = layer(x)\n"
         "        return x\n"
     )

@@ -6,7 +6,7 @@ import pytest
 
 from scanify.analysis.plan import Holds, Kind, Plan, Refusal
 from scanify.analysis.stack import CallStack, InitStack
-from tests.analysis.helpers import INIT, PRELUDE, decide, kept, model, only
+from tests.analysis.helpers import INIT, PRELUDE, decide, model, only
 
 
 def returned(expression: str, **given: str) -> str:
@@ -296,20 +296,6 @@ def test_a_map_inside_a_loop_that_is_rewritten_waits() -> None:
     found = decide(model("for layer in self.layers:\n    x = layer(x) + sum(other(x) for other in self.layers)"))
     assert [type(one) for one in found] == [Plan, Refusal]
     assert found[1].rule == "SCN212"
-
-
-def test_a_map_in_a_list_that_is_stacked_is_refused() -> None:
-    text = PRELUDE + (
-        "    def f(self, x, depth, key):\n"
-        "        rows = [Block(8, key=k) for k in jr.split(key, depth)]\n"
-        "        layers = [Block(8, len([row(x) for row in rows]), key=k) for k in jr.split(key, depth)]\n"
-        "        for layer in layers:\n"
-        "            x = layer(x)\n"
-        "        return x\n"
-    )
-    found = decide(kept(text))
-    assert [(type(one), one.kind) for one in found] == [(Refusal, Kind.MAP), (Plan, found[1].kind)]
-    assert found[0].rule == "SCN212"
 
 
 NAMED = {

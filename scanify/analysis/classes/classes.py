@@ -26,7 +26,6 @@ _HARMLESS_DECORATORS = frozenset(
     "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
     "flax.struct.dataclass typing.runtime_checkable".split()
 )
-_MAX_DEPTH = 40  # of classes that inherit from one another: more are a circle
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,32 +76,32 @@ class Classes(NamedCode):
         meaning = self.index.resolve(definition.module, name) if name is not None else None
         return meaning if isinstance(meaning, Definition | External) else None
 
-    def lineage(self, definition: Definition, depth: int = 0) -> tuple[Definition, ...]:
+    def lineage(self, definition: Definition) -> tuple[Definition, ...]:
         """A class and the classes of the project that it inherits from, in the order of method resolution.
 
         Depth first with the last of each kept, which differs from C3 only where C3 finds no order.
         """
         if definition.node not in self._lineage:
             found = [definition]
-            if depth < _MAX_DEPTH:
-                for base in self.bases(definition):
-                    more = self.lineage(base, depth + 1) if isinstance(base, Definition) else ()
-                    nodes = {each.node for each in more}
-                    found = [each for each in found if each.node not in nodes] + list(more)
+            self._lineage[definition.node] = ()  # of a class that inherits from itself, which Python refuses
+            for base in self.bases(definition):
+                more = self.lineage(base) if isinstance(base, Definition) else ()
+                nodes = {each.node for each in more}
+                found = [each for each in found if each.node not in nodes] + list(more)
             self._lineage[definition.node] = tuple(found)
         return self._lineage[definition.node]
 
-    def is_module(self, meaning: object, depth: int = 0) -> bool:
+    def is_module(self, meaning: object) -> bool:
         """Whether a class is a module of a framework that is known, through any number of bases of the project."""
         if isinstance(meaning, External):
             return library_module(meaning.qualname)
-        if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef) or depth > _MAX_DEPTH:
+        if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef):
             return False
         if meaning.node not in self._module:
             self._module[meaning.node] = False
             own = meaning.name == "Module" and meaning.module.name.partition(".")[0] == "equinox"
             self._module[meaning.node] = own or any(
-                self.is_module(base, depth + 1) or self._like_module(meaning, base) for base in self.bases(meaning)
+                self.is_module(base) or self._like_module(meaning, base) for base in self.bases(meaning)
             )
         return self._module[meaning.node]
 

@@ -9,7 +9,7 @@ from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.decide.owner import owner_name
 from scanify.analysis.decide.remedies import open_rule
 from scanify.analysis.decide.sequential import sequential
-from scanify.analysis.decide.stack import Refused, StackChoice, choose_stack
+from scanify.analysis.decide.stack import StackChoice, choose_stack
 from scanify.analysis.facts import Place
 from scanify.analysis.language.types import Array, Unknown, parts_of
 from scanify.analysis.lists.find import calls_element
@@ -57,8 +57,8 @@ def decide(
         return fact.refused(*reasons[0])
     framework = framework_of(project, layers)
     stack = choose_stack(project, fact, choices.stack, choices.given, framework, stays)
-    if isinstance(stack, Refused):
-        return fact.refused(stack.rule, stack.reason, stack.place, stack.remedy)
+    if isinstance(stack, tuple):
+        return fact.refused(*stack)
     undecided = fact.gain.undecided
     if undecided is None or fact.trees:
         return _plan(project, fact, stack, framework)

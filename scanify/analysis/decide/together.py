@@ -92,9 +92,8 @@ def in_line(index: Index, found: Sequence[Plan | Refusal]) -> list[Plan | Refusa
         if package in _BELOW and (isinstance(each, Plan) or each.rule not in _NOTHING_GAINED):
             reason = f"the rewrite would import `scanify`, which imports `{package}` itself"
             apart[at] = refused(each, "SCN212", reason, "leave this loop as it is")
-        elif isinstance(each, Plan) and (each.mapped or each.folded) and any(_meet(each.place, site) for site in sites):
-            what = "comprehension" if each.mapped else "loop"
-            reason = f"the {what} stands where another list is built, which is stacked there"
+        elif isinstance(each, Plan) and each.folded and any(_meet(each.place, site) for site in sites):
+            reason = "the loop stands where another list is built, which is stacked there"
             apart[at] = refused(each, "SCN212", reason)
     return list(_one_container(apart))
 

@@ -180,25 +180,17 @@ def _note_parameters(project: ProjectFacts, facts: FieldFacts) -> None:
         contents.open.append(not_shown(text, owner.module.place(owner.node)))
 
 
-def keeps_otherwise(project: ProjectFacts, facts: FieldFacts) -> tuple[str, Place, bool] | None:
-    """Return why a field may hold something else than is assigned, and whether a copy as a list or a tuple is all."""
+def keeps_otherwise(project: ProjectFacts, facts: FieldFacts) -> tuple[str, Place] | None:
+    """Return why a field may hold something else than is assigned, as text, and where it is declared."""
     found = project.classes.fields(facts.owner).get(facts.attribute)
     made = found.default if found is not None else None
     if found is None or not isinstance(made, ast.Call):
         return None
-    module, name = found.owner.module, facts.attribute
-    place = module.place(made)
-
-    def library(node: ast.expr) -> str:
-        meaning = project.index.resolve(module, dotted(node) or "?")
-        return meaning.qualname if isinstance(meaning, External) else ""
-
-    if not library(made.func):
-        text = f"the field `{name}` is made by `{ast.unparse(made.func)}`, which may convert what is assigned"
-        return text, place, False
+    place, name = found.owner.module.place(made), facts.attribute
+    if not isinstance(project.index.resolve(found.owner.module, dotted(made.func) or "?"), External):
+        return f"the field `{name}` is made by `{ast.unparse(made.func)}`, which may convert what is assigned", place
     for keyword in made.keywords:
         off = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
         if keyword.arg == "converter" or (keyword.arg == "static" and not off):
-            copies = keyword.arg == "converter" and library(keyword.value) in ("builtins.list", "builtins.tuple")
-            return f"the field `{name}` has `{keyword.arg}={ast.unparse(keyword.value)}`", place, copies
+            return f"the field `{name}` has `{keyword.arg}={ast.unparse(keyword.value)}`", place
     return None

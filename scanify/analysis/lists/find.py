@@ -11,7 +11,7 @@ from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
 from scanify.analysis.lists.fields import FieldFacts, field_facts
 from scanify.analysis.lists.home import Home, computed_from
-from scanify.analysis.lists.layer_list import FEW, LayerList, identity, not_shown
+from scanify.analysis.lists.layer_list import LayerList, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.sites import Sites, field_sites
@@ -57,8 +57,6 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
         return None  # the names of a dict
     if walk.via == "values" and not layers.of_dict:
         return None  # `values` may be a method of anything
-    if loop.form is Form.SEQUENTIAL and layers.made and _is_mixed(layers):
-        return None  # a `Sequential` that is written out
     if not layers.classes and not _is_called(project, loop, walk, layers):
         return None
     return layers
@@ -91,13 +89,6 @@ def calls_element(loop: Loop, walk: Walk, *, carries: bool = False) -> bool:
         if (given or not carries) and any(root(each) in names for each in called):
             return True
     return False
-
-
-def _is_mixed(layers: LayerList) -> bool:
-    """True if layers that are written out are not three or more of one class."""
-    classes = [identity(each.cls) for each in layers.made]
-    one = len(classes) >= FEW and len(set(classes)) == 1
-    return not one and not layers.parameter and not any(each.repeated for each in layers.made)
 
 
 def _joined(loop: Loop, walk: Walk, parts: list[LayerList]) -> LayerList:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.flow.statements import blocks_in
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.contents import is_placeholder
+from scanify.analysis.lists.contents import is_none, is_placeholder
 from scanify.analysis.lists.declared import LIST_TYPES
 from scanify.analysis.lists.fields import FieldFacts, keeps_otherwise, related_to
 from scanify.analysis.lists.home import Home, branches
@@ -41,8 +41,7 @@ def field_sites(facts: FieldFacts) -> Sites:
         return Sites(in_call=CallStack("the list is one of the whole module"))
     kept = keeps_otherwise(project, facts)
     if kept is not None:
-        text, place, copies = kept
-        return Sites(in_call=CallStack(text, place)) if copies else Sites(refusal=("SCN214", text, place))
+        return Sites(refusal=("SCN214", *kept))
     sites: list[Wrap | After] = []
     for filling in facts.fillings:
         module, function = filling.home.module, filling.function
@@ -102,15 +101,11 @@ def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | 
 
 def _sides(value: ast.expr) -> Iterator[ast.expr]:
     """The expressions that give a list; of `[...] if n else None` the first side alone."""
-    if isinstance(value, ast.IfExp) and any(_is_none(each) for each in branches(value)):
+    if isinstance(value, ast.IfExp) and any(map(is_none, branches(value))):
         yield from _sides(value.body)
         yield from _sides(value.orelse)
-    elif not _is_none(value):
+    elif not is_none(value):
         yield value
-
-
-def _is_none(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _is_behind(statement: ast.stmt, other: ast.stmt) -> bool:
