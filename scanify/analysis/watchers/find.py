@@ -98,7 +98,7 @@ def _of_module(index: Index, module: Module, named: set[str]) -> list[Watcher]:
 
 
 def _is_telling(node: ast.AST, words: frozenset[str] | set[str]) -> bool:
-    """True if a node has a word in its path, or in the path of what it calls, that may be one of something telling."""
+    """True if a word in the path of a node, or of the function that it calls, may name a function on trees."""
     match node:
         case ast.Name(id=name):
             return name in words

@@ -42,7 +42,7 @@ class Result:
 
     @property
     def text(self) -> str:
-        """What is read, in words."""
+        """A description of everything that is read."""
         value = "a total of each leaf" if self.value in TOTAL else "the value of each leaf as a whole"
         return " and ".join(self.reads) or value
 
@@ -125,12 +125,12 @@ class _Leaf:
                 return self.other(f"{self.code(node)} of each leaf")
 
     def joined(self, values: list[str]) -> str:
-        """Return the value of what may be any of several values."""
+        """Return the value of an expression that may have any of several values."""
         found = set(values)
         return found.pop() if len(found) == 1 else self.number_by_number(values)
 
     def number_by_number(self, values: list[str]) -> str:
-        """Return the value of what is computed of several values, number by number."""
+        """Return the value of an operation on several values, number by number."""
         if OTHER in values:
             return OTHER
         if not TOTAL.isdisjoint(values):

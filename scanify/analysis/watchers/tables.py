@@ -48,7 +48,7 @@ BYTES = frozenset(
     flax.serialization.to_bytes flax.serialization.msgpack_serialize""".split()
 )
 LOADS = frozenset("pickle.loads cloudpickle.loads dill.loads safetensors.flax.load safetensors.numpy.load".split())
-# What writes a leaf to an open file, or reads one from it, as a whole.
+# Functions that write a whole leaf to an open file, or read one from it.
 LEAF_SPECS = frozenset({"equinox.default_serialise_filter_spec", "equinox.default_deserialise_filter_spec"})
 SERIALISES = frozenset({"equinox.tree_serialise_leaves", "pickle.dump", "cloudpickle.dump", "dill.dump"})
 

@@ -187,7 +187,7 @@ class Trees:
                     yield from [] if result.is_harmless else [result.text]
 
     def _of_saved(self, call: ast.Call, known: str) -> str | None:
-        """What is read of saved bytes, unless they are only loaded again; a checkpoint in a file is announced."""
+        """Return what is read of saved bytes, unless they are only loaded again. A note announces checkpoints."""
         spec = argument(call, 2, "filter_spec")
         if spec is not None and self._callee(spec) not in LEAF_SPECS:
             return "each leaf that it saves or loads"
@@ -341,7 +341,7 @@ class Trees:
     # -- treedefs and texts ----------------------------------------------------------------------------------------
 
     def _of_treedef(self, node: ast.expr, depth: int = 0) -> str | None:
-        """What is read of a treedef: to compare it and to make trees of it is the same for a list and a stack."""
+        """Return what is read of a treedef. Comparing it, or making trees of it, is the same for a list and a stack."""
         match parent_of(self.module, node):
             case ast.Compare() | ast.Expr():
                 return None

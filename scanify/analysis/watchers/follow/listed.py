@@ -68,7 +68,7 @@ _GIVES = MAPS | FILTERS | UNFLATTENS | DESERIALISES | LOADS | {TREE_AT} | frozen
 # diffrax takes norms of states alone, or totals over all leaves; jmp casts.
 OF_OBJECTS = ("equinox.nn.", "diffrax.", "jmp.")
 _GIVING = ("operator.", "itertools.", "scanify.", *OF_OBJECTS)
-# What only asks what kind of thing it is passed, or raises.
+# Functions that only test the kind of their arguments, or raise.
 _TAKES = TYPE_TESTS | EACH_NUMBER | frozenset(
     """builtins.len builtins.issubclass builtins.bool builtins.sum builtins.any builtins.all builtins.setattr
     builtins.delattr builtins.range builtins.float builtins.int builtins.object.__setattr__ equinox.tree_equal
@@ -86,7 +86,7 @@ _LAYERS = frozenset(
     RotaryPositionalEmbedding AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d AdaptiveAvgPool1d
     AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d""".split()
 )
-# What makes a text for people, and what makes a text.
+# Functions that show a text to people, and functions that return one.
 _TELLS = frozenset("builtins.print warnings.warn jax.debug.print equinox.tree_pprint pprint.pprint".split())
 _TELLING = ("logging.", "loguru.", "absl.logging.", "rich.")
 TEXTS = frozenset(

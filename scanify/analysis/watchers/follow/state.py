@@ -103,7 +103,7 @@ class State:
         return self.of_meanings(meanings(self.index, module, node.id))
 
     def of_meanings(self, several: Iterable[tuple[Meaning | None, str]]) -> Held:
-        """Return the value of what a dotted name may stand for."""
+        """Return the value of the meanings that a dotted name may have."""
         found = NOTHING
         for meaning, rest in several:
             if isinstance(meaning, External):
