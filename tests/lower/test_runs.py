@@ -43,8 +43,6 @@ HEADS = [
     "for i, layer in enumerate(layers, 2)",
     "for i, (layer, k) in enumerate(zip(layers, reversed(keys)))",
     "for (i, layer), k in zip(enumerate(layers), keys)",
-    "for i, layer in list(enumerate(layers))",
-    "for i, (layer, k) in enumerate(tuple(zip(layers, keys)))",
     "for i in range(len(layers))",
     "for i in range(1, n)",
     "for i in reversed(range(n))",

@@ -8,7 +8,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lower.loop import Index, Order, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Scope
-from scanify.analysis.lower.text import called, code, container_text, dotted, made, only_argument
+from scanify.analysis.lower.text import called, code, container_text, made, only_argument
 
 _COPIES = ("list", "tuple", "iter")  # `iter(layers)` in the head itself is as good as `layers`
 _THROUGH = (*_COPIES, "reversed")
@@ -55,16 +55,7 @@ class HeadReader:
         bare = isinstance(node, ast.Tuple) and node.elts and self.module.span(node.elts[0]).start
         return f"({text})" if bare and bare == self.module.span(node).start else text
 
-    def _in_step(self, walked: ast.expr) -> ast.expr:
-        """`zip(...)` and `enumerate(...)` of `list(zip(...))`: a copy of what is walked in step is walked in step."""
-        inner = only_argument(walked) if isinstance(walked, ast.Call) and self.builtin(walked) in _COPIES else None
-        if inner is None or self.builtin(inner) not in (*_COPIES, "zip", "enumerate"):
-            return walked
-        below = self._in_step(inner)
-        return below if self.builtin(below) in ("zip", "enumerate") else walked
-
     def read(self, target: ast.expr, walked: ast.expr) -> Head:
-        walked = self._in_step(walked)
         name = self.builtin(walked)
         if isinstance(walked, ast.Call) and name in ("zip", "enumerate"):
             try:
@@ -75,14 +66,7 @@ class HeadReader:
             return self._head(pairs, counters, walked)
         if name == "range":
             return Head((), Index(target, self.numbers_text(walked), numbers=walked))
-        named = self._named(_Pair(target, walked))
-        if named is None:
-            return Head((self.walk(_Pair(target, walked)),))
-        names, values = named
-        if isinstance(names.target, ast.Name):
-            index = Index(names.target, self.numbers_text(names.source), numbers=names.source)
-            return Head((self.walk(values),), index)
-        return Head((self.walk(values), self.walk(names)))
+        return self._named(target, walked) or Head((self.walk(_Pair(target, walked)),))
 
     # -- `zip` and `enumerate`, in each other ------------------------------------------------------------------------
 
@@ -106,13 +90,13 @@ class HeadReader:
         return pairs, counters
 
     def _column(self, target: ast.expr, source: ast.expr, cut: bool) -> tuple[list[_Pair], list[Index]]:
-        source = self._in_step(source)
         if isinstance(source, ast.Call) and self.builtin(source) in ("zip", "enumerate"):
             if not isinstance(target, ast.Tuple | ast.List):
                 return [_Pair(target, source, cut)], []
             return self._columns(target, source, cut)
-        named = self._named(_Pair(target, source, cut))
-        return list(named or [_Pair(target, source, cut)]), []
+        if _viewed(source, "items") is not None:
+            raise _NotRead("`items()` is walked beside something else")
+        return [_Pair(target, source, cut)], []
 
     def _enumerated(self, target: ast.expr, call: ast.Call, cut: bool) -> tuple[list[_Pair], list[Index]]:
         if not isinstance(target, ast.Tuple | ast.List) or len(target.elts) != 2:
@@ -125,10 +109,7 @@ class HeadReader:
         return pairs, [*counters, Index(target.elts[0], "", first=first)]
 
     def _head(self, pairs: Sequence[_Pair], counters: Sequence[Index], walked: ast.expr) -> Head:
-        named = [f"list({self.text(each.source.func.value)})" for each in pairs if _is_values(each.source)]  # type: ignore[attr-defined]
-        pairs = [replace(each, source=self._keys_of(each.source, named) or each.source) for each in pairs]
         numbers = [each for each in pairs if self._counts(each.source)]
-        numbers = numbers or [each for each in pairs if self.text(each.source) in named]
         if len(counters) > 1:
             return Head(tuple(map(self.walk, pairs)), problem=Problem("SCN213", "the loop has two counters", walked))
         if counters or len(numbers) != 1 or not isinstance(numbers[0].target, ast.Name) or len(pairs) < 2:
@@ -148,35 +129,19 @@ class HeadReader:
             return f"{self.text(inner)}[::-1]"
         return otherwise or self.text(numbers)
 
-    def _named(self, pair: _Pair) -> tuple[_Pair, _Pair] | None:
+    def _named(self, target: ast.expr, walked: ast.expr) -> Head | None:
         """`for name, layer in blocks.items()` as `for name, layer in zip(list(blocks), blocks.values())`."""
-        walked, backwards = pair.source, False
-        while isinstance(walked, ast.Call) and self.builtin(walked) in _THROUGH and (inner := only_argument(walked)):
-            backwards = backwards is not (self.builtin(walked) == "reversed")
-            walked = inner
         source = _viewed(walked, "items")
-        if source is None or not isinstance(pair.target, ast.Tuple | ast.List) or len(pair.target.elts) != 2:
+        if source is None or not isinstance(target, ast.Tuple | ast.List) or len(target.elts) != 2:
             return None
-        if any(isinstance(each, ast.Starred) for each in pair.target.elts) or self.scope.binding("list") is not None:
+        if any(isinstance(each, ast.Starred) for each in target.elts) or self.scope.binding("list") is not None:
             return None
-        named: ast.expr = source
-        values: ast.expr = made(ast.Call(made(ast.Attribute(source, "values", ast.Load()), walked), [], []), walked)
-        if backwards:
-            named, values = (
-                made(ast.Call(made(ast.Name("reversed", ast.Load()), walked), [each], []), walked)
-                for each in (source, values)
-            )
-        names = made(ast.Call(made(ast.Name("list", ast.Load()), walked), [named], []), walked)
-        return replace(pair, target=pair.target.elts[0], source=names), replace(
-            pair, target=pair.target.elts[1], source=values
-        )
-
-    def _keys_of(self, source: ast.expr, named: Sequence[str]) -> ast.expr | None:
-        """`list(blocks)` for `blocks` and `blocks.keys()`, whose values are walked beside them."""
-        inner = _viewed(source, "keys") or source
-        if f"list({self.text(inner)})" not in named:
-            return None
-        return made(ast.Call(made(ast.Name("list", ast.Load()), source), [inner], []), source)
+        names = made(ast.Call(made(ast.Name("list", ast.Load()), walked), [source], []), walked)
+        values = made(ast.Call(made(ast.Attribute(source, "values", ast.Load()), walked), [], []), walked)
+        layers = self.walk(_Pair(target.elts[1], values))
+        if not isinstance(target.elts[0], ast.Name):
+            return Head((layers, self.walk(_Pair(target.elts[0], names))))
+        return Head((layers,), Index(target.elts[0], self.text(names), numbers=names))
 
     # -- one walk ------------------------------------------------------------------------------------------------
 
@@ -195,11 +160,10 @@ class HeadReader:
             viewed = _viewed(source, view)
             if viewed is not None:
                 order = Order.VALUES if view == "values" else Order.OTHER
+                via = "keys" if view == "keys" else "values"
                 beside = f"list({text})" if view == "values" else text
                 counted = self.text(viewed)
-                return replace(
-                    walk, base=viewed, bases=(viewed,), counted=counted, order=order, via=view, beside=beside
-                )
+                return replace(walk, base=viewed, bases=(viewed,), counted=counted, order=order, via=via, beside=beside)
         if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
             return self._sliced(walk, source, source.slice)
         return next(self._unread(pair), walk)
@@ -207,14 +171,19 @@ class HeadReader:
     def _unread(self, pair: _Pair) -> Iterator[Walk]:
         """The containers whose elements an expression gives in a way that is not followed: `sorted(layers)`."""
         text = self.text(pair.source)
-        way = called(pair.source) or ""
+        views = {
+            viewed for each in nodes_in(pair.source) if (viewed := _viewed(each, "items") or _viewed(each, "values"))
+        }
         for part in self._containers(pair.source) if container_text(pair.source) is None else ():
-            yield Walk(pair.target, pair.source, part, text, text, text, Order.OTHER, way.rpartition(".")[2])
+            via = "values" if part in views else (called(pair.source) or "").rpartition(".")[2]
+            yield Walk(pair.target, pair.source, part, text, text, text, Order.OTHER, via)
 
     def _containers(self, node: ast.expr) -> Iterator[ast.expr]:
         if isinstance(node, ast.Name | ast.Attribute):
             yield node
         elif isinstance(node, ast.Call):
+            if (viewed := _viewed(node, "items") or _viewed(node, "values")) is not None:
+                yield viewed
             library = (self.scope.qualified(node.func) or "").startswith("itertools.")
             for each in node.args if library or self.builtin(node) in _GIVE_ELEMENTS else ():
                 yield from self._containers(each)
@@ -230,7 +199,7 @@ class HeadReader:
         """A walk of what a list is copied to, or of a list backwards: `list(layers[1:])`, `reversed(layers)`."""
         below = self.walk(_Pair(walk.target, inner, walk.cut))
         known = below.order is not Order.OTHER
-        via = below.via if known and (below.via == "values" or (name in _COPIES and below.via)) else name
+        via = below.via if below.via == "values" or (known and name in _COPIES and below.via) else name
         if name == "reversed":
             order = Order.REVERSED if known else Order.OTHER
             beside = f"list({walk.text})"
@@ -284,14 +253,10 @@ def _is_minus_one(node: ast.expr | None) -> bool:
     return node is not None and ast.unparse(node) == "-1"
 
 
-def _viewed(node: ast.expr, view: str) -> ast.expr | None:
+def _viewed(node: ast.AST, view: str) -> ast.expr | None:
     """`blocks` of `blocks.values()`."""
     match node:
         case ast.Call(func=ast.Attribute(value=source, attr=attr), args=[], keywords=[]) if attr == view:
             return source if view != "items" or container_text(source) is not None else None
         case _:
             return None
-
-
-def _is_values(node: ast.expr) -> bool:
-    return _viewed(node, "values") is not None and dotted(node.func.value) is not None  # type: ignore[attr-defined]
