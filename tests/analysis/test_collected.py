@@ -44,10 +44,8 @@ def refused(text: str, why: str, before: str = "outs = []", head: str = "for lay
         ("x = layer(x)\nouts += (x,)", "outs = [None] * 3", LIST),
         ("x, new = layer(x)\nouts += new", "a, outs = (), []", LIST),
         ("x = layer(x)\nouts = outs + [x]", "outs = []", LIST),
-        ("x = layer(x)\nouts = [*outs, x]", "outs = []", LIST),
         ("x = layer(x)\nouts += (x,)", "outs = ()", TUPLE),
         ("x = layer(x)\nouts = outs + (x,)", "outs = (x,)", TUPLE),
-        ("x = layer(x)\nouts = (*outs, x)", "outs = x,", TUPLE),
         ("x, outs['last'] = layer(x)", "outs = {}", DICT),
         ("x = layer(x)\nfor _ in range(2):\n    outs['a'] = x", "outs = {}", DICT),
         ("outs['in'] = x\nx = layer(x)\nouts['a'] = x", "outs = dict(a=x)", DICT),
@@ -212,11 +210,16 @@ def test_lists_that_are_no_local_names():
         assert isinstance(found, Refusal) or not found.safe
 
 
+@pytest.mark.parametrize(("display", "before"), [("[*outs, x]", "[]"), ("(*outs, x)", "()"), ("(*outs, x)", "x,")])
+def test_a_display_around_the_collection_is_a_carry_that_grows(display, before):
+    found = only(model(loop(f"x = layer(x)\nouts = {display}"), before=f"outs = {before}", after="return x, outs"))
+    assert isinstance(found, Refusal) or not found.safe
+
+
 @pytest.mark.parametrize(
     ("text", "before"),
     [
         ("x = layer(x)\nouts.append(x)\nouts[0] = x", "outs = [0]"),
-        ("x = layer(x)\nouts = (*outs, x)", "outs = []"),
         ("x = layer(x)\nouts.append(x)", "outs = [] if mask else ()"),
     ],
 )

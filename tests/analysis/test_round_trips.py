@@ -27,7 +27,7 @@ TRIPS = {
         new = ()
         for i, layer in enumerate(self.layers):
             x, c = layer.step(x, caches[i])
-            new = (*new, c)
+            new = new + (c,)
         return x, new
     """,
     "a field of what is passed": """

@@ -218,7 +218,7 @@ FORMS = {
             total = total + x.sum()
             seen["a"] = total
             if wanted:
-                both = (*both, x)
+                both = both + (x,)
         return x, total, seen, both
         """,
         """
@@ -234,7 +234,7 @@ FORMS = {
             total = total + x.sum()
             layer_seen["a"] = total
             if wanted:
-                layer_both = (*layer_both, x)
+                layer_both = layer_both + (x,)
             return (x, total), (layer_seen, layer_both)
 
         (x, total), collected = self.layers.collect_via(apply_layer, in_axes=(0,))(
@@ -276,7 +276,7 @@ STARTS = {
 }
 GROWTH = {
     "outs": ["outs.append(x)", "outs += [x, 2]", "outs = outs + [{'x': x, 'at': i}]", "outs.extend(jnp.split(x, 3))"],
-    "pair": ["pair += (x.sum(),)", "pair = pair + (f'layer {i}', None)", "pair = (*pair, (x, 1.5, True))"],
+    "pair": ["pair += (x.sum(),)", "pair = pair + (f'layer {i}', None)", "pair = pair + ((x, 1.5, True),)"],
     "named": ["named[f'layer {i}'] = x", "named['z'] = i", "for k in 'ba':\n    named[k] = x"],
     "slots": ["slots[i] = x", "slots[-i] = (x, i)"],
 }

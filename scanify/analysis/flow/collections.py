@@ -275,9 +275,9 @@ def _adds(kinds: set[str], grown: Sequence[Growth]) -> Adds | str:
         # 3 and -1 may be one place, where the last one stored is what counts: a dict does not say which that was.
         once = len(grown) == 1 and not grown[0].repeated
         return Adds.ENTRIES if once else "one iteration may store at several indices"
-    if kinds == {"list"} and How.ENTRY not in how and How.TUPLE not in how:
+    if kinds == {"list"} and How.ENTRY not in how:
         return Adds.LIST
-    if kinds == {"tuple"} and how <= {How.PLUS, How.TUPLE}:
+    if kinds == {"tuple"} and how == {How.PLUS}:
         return Adds.TUPLE
     if kinds == {"dict"} and how == {How.ENTRY}:
         return Adds.DICT

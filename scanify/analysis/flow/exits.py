@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.flow.names import Names, target_names
-from scanify.analysis.flow.statements import assignments
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children
 from scanify.analysis.lower.text import called, dotted, root
@@ -65,27 +64,11 @@ class Traced:
     """Tells what of a body is known when it is traced from what is computed in the loop."""
 
     def __init__(self, loop: Loop, names: Names, layers: frozenset[str]) -> None:
-        self._loop, self._layers, self._names = loop, layers, names
+        self._layers = layers
         index = set(target_names(loop.index.target)) if loop.index is not None else set()
         self._traced = (set(loop.targets) | set(names.bound)) - (index - set(names.bound))
         if loop.carry is not None:
             self._traced.add(loop.carry)
-        while more := {name for name in names.bound if name in self._traced and self._static(name)}:
-            self._traced -= more
-
-    def _static(self, name: str) -> bool:
-        if name in self._names.read_first:
-            return False
-        values: list[ast.expr] = []
-        for statement in assignments(self._loop.body, name):
-            match statement:
-                case ast.Assign(targets=targets, value=value) if any(dotted(each) == name for each in targets):
-                    values.append(value)
-                case ast.For(target=ast.Name(), iter=walked):
-                    values.append(walked)
-                case _:
-                    return False
-        return all(self.first_name(value) is None for value in values)
 
     def first_name(self, node: ast.AST) -> str | None:
         """A name in an expression that makes its value one that is computed in the loop; None where none does."""

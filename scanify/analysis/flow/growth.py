@@ -12,12 +12,10 @@ LISTS_OF_PARTS = ("jax.numpy.split", "jax.numpy.array_split")
 
 
 class How(Enum):
-    """The way of adding: by a method of lists, by `+`, by a new list or tuple with the old one in front, by a key."""
+    """The way of adding: by a method of lists, by `+`, by a key."""
 
     METHOD = "method"
     PLUS = "plus"
-    LIST = "list"
-    TUPLE = "tuple"
     ENTRY = "entry"
 
 
@@ -59,27 +57,15 @@ def _growths(statement: ast.AST, repeated: bool) -> Iterator[Growth]:
             yield Growth(How.METHOD, statement, (name,), tuple(args), repeated=repeated)
         case ast.AugAssign(target=ast.Name() as name, op=ast.Add(), value=value):
             yield Growth(How.PLUS, statement, (name,), _elements(value), repeated=repeated)
-        case ast.Assign(targets=[ast.Name() as name], value=value) if grown := _grown(name.id, value):
-            how, old, values = grown
-            yield Growth(how, statement, (name, old), values, repeated=repeated)
+        case ast.Assign(
+            targets=[ast.Name() as name], value=ast.BinOp(left=ast.Name() as old, op=ast.Add(), right=right)
+        ) if old.id == name.id:
+            yield Growth(How.PLUS, statement, (name, old), _elements(right), repeated=repeated)
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 yield from _entries(target, value, repeated)
         case _:
             pass
-
-
-def _grown(name: str, value: ast.expr) -> tuple[How, ast.Name, tuple[ast.expr, ...]] | None:
-    """`outs + [x]`, `[*outs, x]`, `(*outs, x)`."""
-    match value:
-        case ast.BinOp(left=ast.Name(id=first) as old, op=ast.Add(), right=right) if first == name:
-            return How.PLUS, old, _elements(right)
-        case ast.List(elts=[ast.Starred(value=ast.Name(id=first) as old), *rest]) if first == name:
-            return How.LIST, old, tuple(rest)
-        case ast.Tuple(elts=[ast.Starred(value=ast.Name(id=first) as old), *rest]) if first == name:
-            return How.TUPLE, old, tuple(rest)
-        case _:
-            return None
 
 
 def _elements(value: ast.expr) -> tuple[ast.expr, ...]:
