@@ -54,7 +54,7 @@ NAMED = [
         ),
     ),
     (
-        "SCN314",
+        "SCN317",
         (
             "def jittered(model: Model, key):\n    found, made_of = jax.tree.flatten(model)  # here\n"
             "    keys = jr.split(key, len(found))\n"

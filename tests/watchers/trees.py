@@ -42,10 +42,7 @@ def rank_two(leaf):
 
 
 def squares(tree):
-    total = 0.0
-    for leaf in jax.tree.leaves(tree):
-        total += jnp.sum(leaf**2)
-    return total
+    return sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree))
 
 
 def is_linear(x):
@@ -84,7 +81,6 @@ HARMLESS = [
     "jax.tree.all(jax.tree.map(lambda x: jnp.all(jnp.isfinite(x)), model))",
     "all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(model))",
     "any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(model))",
-    "squares(model)",
     "jax.tree.leaves(model)[0].dtype",
     "jax.tree.structure(model) == jax.tree.structure(jax.tree.map(jnp.zeros_like, model))",
     "treedef = jax.tree.structure(model)\nprint(treedef)\nreturn jax.tree.unflatten(treedef, jax.tree.leaves(model))",
@@ -114,7 +110,7 @@ HARMLESS = [
         "buffer = io.BytesIO()\neqx.tree_serialise_leaves(buffer, model, filter_spec=eqx.default_serialise_filter_spec)\n"
         "buffer.seek(0)\nreturn eqx.tree_deserialise_leaves(buffer, model)"
     ),
-    "eqx.filter_vmap(lambda m, x: squares(m) * x, in_axes=(None, 0))(model, jnp.ones(2))",
+    "eqx.filter_vmap(lambda m, x: sum(p.size for p in jax.tree.leaves(m)) * x, in_axes=(None, 0))(model, jnp.ones(2))",
     "eqx.filter(model, filter_spec=eqx.is_array)",
     "spec = jax.tree.map(lambda _: True, model)\nreturn eqx.partition(model, spec)[0]",
 ]

@@ -11,7 +11,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.watchers.names import callee, callees, imported_in_place
 from scanify.analysis.watchers.optimizers import mentioned_reads, optimizer_reads, text_reads
-from scanify.analysis.watchers.rules import KEY, LIST, REPLACED, SHAPE, rule_of
+from scanify.analysis.watchers.rules import LIST, REPLACED, SHAPE, rule_of
 from scanify.analysis.watchers.tables import (
     ALLS,
     MAKES_TREES,
@@ -116,17 +116,17 @@ def _watching(index: Index, module: Module, node: ast.AST, named: set[str]) -> I
     """Yield what one node looks at. `named` are the names that are followed to what assignments give them."""
     match node:
         case ast.Constant():
-            yield from _watcher(index, module, node, text_reads(module, node), optimizer=True)
+            yield from _watcher(module, node, text_reads(module, node), optimizer=True)
         case ast.Name() | ast.Attribute() | ast.Call() if _is_root(module, node):
             yield from _mentions(index, module, node, named)
     if isinstance(node, ast.Attribute | ast.Call):
         yield from field_reads(index, module, node)
     match node:
         case ast.Attribute(attr=name) if name in _COUNTS:
-            yield from _watcher(index, module, node, COUNT)
+            yield from _watcher(module, node, COUNT)
         case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]) if name in _PARTS:
             if not any(name in each.methods for each in index.modules_with(name)):
-                yield from _watcher(index, module, node, "the children of each part of a tree")
+                yield from _watcher(module, node, "the children of each part of a tree")
         case ast.Call(func=function):
             for known in dict.fromkeys(callees(index, module, function)):
                 if isinstance(known, str):
@@ -135,13 +135,13 @@ def _watching(index: Index, module: Module, node: ast.AST, named: set[str]) -> I
 
 def _called(index: Index, module: Module, call: ast.Call, known: str) -> Iterator[Watcher]:
     for reads in tree_reads(index, module, call, known):
-        yield from _watcher(index, module, call, reads)
+        yield from _watcher(module, call, reads)
     if _is_unlisted(known):
-        yield from _watcher(index, module, call, "the children of each part of a tree")
+        yield from _watcher(module, call, "the children of each part of a tree")
     if known == TREE_AT:
         fields = replaced_fields(index, module, call)
         yield Watcher(module.place(call), "parts of a tree that it replaces", fields, REPLACED, node=call)
-    yield from _watcher(index, module, call, optimizer_reads(known), optimizer=True)
+    yield from _watcher(module, call, optimizer_reads(known), optimizer=True)
 
 
 def _is_root(module: Module, node: ast.AST) -> bool:
@@ -164,9 +164,9 @@ def _mentions(index: Index, module: Module, node: ast.expr, named: set[str]) -> 
         if not isinstance(known, str):
             continue
         if known.partition(".")[0] in _PACKAGES:
-            yield from _watcher(index, module, node, mentioned_reads(known, above), optimizer=True)
+            yield from _watcher(module, node, mentioned_reads(known, above), optimizer=True)
         elif (known in _MENTIONED or _is_unlisted(known)) and not _is_followed(index, module, above, named):
-            yield from _watcher(index, module, node, f"what `{module.code(node)}` is applied to elsewhere")
+            yield from _watcher(module, node, f"what `{module.code(node)}` is applied to elsewhere")
 
 
 def _is_unlisted(known: str) -> bool:
@@ -188,27 +188,10 @@ def _is_followed(index: Index, module: Module, above: ast.AST | None, named: set
             return False
 
 
-def _watcher(
-    index: Index, module: Module, node: ast.AST, reads: str | None, *, optimizer: bool = False
-) -> Iterator[Watcher]:
+def _watcher(module: Module, node: ast.AST, reads: str | None, *, optimizer: bool = False) -> Iterator[Watcher]:
     if reads is None:
         return
     rule = rule_of(reads)
     if optimizer and reads == "the rank of each leaf":
         rule = SHAPE  # it takes a leaf of rank two for a matrix
-    if rule == LIST and _splits_key_by_number(index, module, node):
-        rule = KEY
     yield Watcher(module.place(node), reads, rule=rule, node=node)
-
-
-def _splits_key_by_number(index: Index, module: Module, node: ast.AST) -> bool:
-    """True if code around a list of leaves splits a key by their number: `jax.random.split(key, len(leaves))`."""
-    around = next((each for each in ancestors(module, node) if isinstance(each, FUNCTIONS)), None)
-    for each in nodes_in(around) if around is not None else ():
-        match each:
-            case ast.Call(func=function, args=[_, ast.Call(func=ast.Name("len")) | ast.Attribute(attr="num_leaves")]):
-                if callee(index, module, function) == "jax.random.split":
-                    return True
-            case _:
-                pass
-    return False

@@ -12,7 +12,7 @@ from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, own_nodes, parent_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.leaf import EACH, LEAF, OTHER, SAME, TOTAL, Result, applied, computed
+from scanify.analysis.watchers.leaf import EACH, LEAF, SAME, TOTAL, Result, applied, computed
 from scanify.analysis.watchers.names import Body, callee, is_decorated, local_scope
 from scanify.analysis.watchers.stacks import assigned
 from scanify.analysis.watchers.tables import (
@@ -262,9 +262,8 @@ class Trees:
         match parent_of(self.module, node):
             case ast.comprehension(target=ast.Name(id=name)) as level if level.iter is node:
                 return self._of_comprehension(level, name, result, depth)
-            case ast.For(target=ast.Name(id=name), body=body) as loop if loop.iter is node:
-                totals = {each.id: OTHER for each in nodes_in(*body) if isinstance(each, ast.Name) and _is_stored(each)}
-                return self._of_loop(body, {**totals, name: result.value})
+            case ast.For():
+                return _ONE_BY_ONE
             case ast.Call() as call if node in call.args:
                 return self._passed(call, result, depth)
             case ast.Subscript() as single if single.value is node:
@@ -305,21 +304,6 @@ class Trees:
                 return found.text
         found = computed(self.index, self.module, whole.elt, {name: result.value})
         return self.of_list(whole, found, depth + 1)
-
-    def _of_loop(self, body: list[ast.stmt], names: dict[str, str]) -> str | None:
-        """A loop over leaves is harmless if its body is `total += jnp.sum(leaf)`."""
-        for statement in body:
-            match statement:
-                case (
-                    ast.AugAssign(target=ast.Name(), op=ast.Add(), value=added)
-                    | ast.Assign(targets=[ast.Name()], value=ast.BinOp(left=ast.Name(), op=ast.Add(), right=added))
-                ) if _adds_to_target(statement):
-                    found = computed(self.index, self.module, added, names)
-                    if found != Result("sum"):
-                        return COUNT if found == Result(SAME) else found.text
-                case _:
-                    return _ONE_BY_ONE
-        return None
 
     def _of_flattened(self, call: ast.Call) -> str | None:
         """`leaves, treedef = jax.tree.flatten(tree)`."""
@@ -374,17 +358,6 @@ class Trees:
                 case ast.stmt():
                     return False
         return False
-
-
-def _is_stored(name: ast.Name) -> bool:
-    return not isinstance(name.ctx, ast.Load)
-
-
-def _adds_to_target(statement: ast.AugAssign | ast.Assign) -> bool:
-    """True for `total += x` and `total = total + x`."""
-    if isinstance(statement, ast.AugAssign):
-        return True
-    return getattr(statement.targets[0], "id", "") == getattr(getattr(statement.value, "left", None), "id", None)
 
 
 def _last(function: ast.expr) -> str:
