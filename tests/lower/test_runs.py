@@ -82,7 +82,6 @@ EXPRESSIONS = [
     "outs = [layer(x, k) for i, (layer, k) in enumerate(zip(layers, keys))]",
     "x = sum(layers[i](x) for i in range(n))",
     "outs = list(map(lambda layer, k: layer(x, k), layers, keys))",
-    "outs.extend(layer(x) for layer in layers)",
 ]
 
 

@@ -3,7 +3,7 @@
 import ast
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import mentions, nodes_in
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Scope, ancestors, parent_of
 
 # These go through a generator before they do anything else.
@@ -34,38 +34,10 @@ def walked_at_once(module: Module, scope: Scope, node: ast.expr) -> bool:
                 if outside.partition(".")[0] in _LIBRARIES or outside in _EAGER_FUNCTIONS:
                     return True
                 if name not in _LAZY:
-                    return _extends(module, scope, above)
+                    return False
                 below = above
             case _:
                 return False
-
-
-def _extends(module: Module, scope: Scope, call: ast.Call) -> bool:
-    """`outs.extend(head(x) for head in heads)` for a list of the function: nothing looks at it while it grows."""
-    match call:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="extend"), args=[_], keywords=[]):
-            return is_own_list(scope.function, name, call) and not _seen_before(module, scope, name, call)
-        case _:
-            return False
-
-
-def _seen_before(module: Module, scope: Scope, name: str, call: ast.Call) -> bool:
-    """Whether anything but what makes a list and adds to it may hold or read it by the time that a call runs."""
-    again = any(isinstance(each, ast.For | ast.While) for each in ancestors(module, call))
-    uses = mentions(name, scope.function.node)
-    end = module.span(call).end
-    before = [each for each in uses if again or module.span(each).start < end]
-    return not all(_makes_or_adds(parent_of(module, each), each) for each in before)
-
-
-def _makes_or_adds(above: ast.AST | None, use: ast.Name) -> bool:
-    match above:
-        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-            return isinstance(use.ctx, ast.Store)
-        case ast.Attribute():
-            return above.attr in ("append", "extend")
-        case _:
-            return False
 
 
 def is_own_list(scope: Scope, name: str, where: ast.AST) -> bool:
