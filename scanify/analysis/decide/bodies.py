@@ -18,7 +18,7 @@ from scanify.analysis.plan import Bodies
 def bodies_of(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations) -> Bodies:
     """What speaks against one body for all layers; the number of a layer does not, which is an array then."""
     several = next(_several(loop, layers, alike, shape, body), None)
-    doubts = tuple(dict.fromkeys((*_doubts(loop, shape, body), *_of_others(loop, shape))))
+    doubts = tuple(dict.fromkeys(_doubts(loop, shape, body)))
     return Bodies(several, None if several else alike.unlike, () if several else doubts)
 
 
@@ -35,7 +35,8 @@ def _several(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body
             continue
         if isinstance(start, Nothing):
             yield f"`{name}`, which goes from one to the next, begins as None"
-    if _branches_beside(loop, shape):
+    beside = {each.id for walk in shape.beside for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
+    if any(name in beside for name, _ in shape.concretized):
         yield "the loop asks for the value of what it walks beside the layers"
     if any(_holds_number(body.beside.get(walk)) for walk in shape.beside):
         yield "Python numbers are walked beside the layers, and may be used as sizes or axes"
@@ -58,6 +59,10 @@ def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str
             yield f"`{name}` has the structure before the loop that each layer gives it, and may begin as None"
         elif name in shape.last:
             yield f"`{name}` has the shape and the dtype before the loop that each layer gives it"
+    first = len(shape.xs) - len(shape.beside)
+    for xs, walk in zip(shape.xs[first:], shape.beside, strict=True):
+        if xs.layers:
+            yield f"one body fits all layers in `{loop.code(walk.source)}`, too"
 
 
 def _otherwise(value: Type | None, within: bool = False) -> bool:
@@ -67,20 +72,6 @@ def _otherwise(value: Type | None, within: bool = False) -> bool:
         if isinstance(option, Items) and any(_otherwise(part, True) for part in option.parts or ()):
             return True
     return False
-
-
-def _branches_beside(loop: Loop, shape: LoopShape) -> bool:
-    """True if the body branches on what is walked beside the layers: then it holds Python values, no arrays."""
-    names = {each.id for walk in shape.beside for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
-    return any(name in names for name, _ in shape.concretized)
-
-
-def _of_others(loop: Loop, shape: LoopShape) -> Iterator[str]:
-    """What must hold of further lists of modules that are walked beside the layers, which may differ, too."""
-    first = len(shape.xs) - len(shape.beside)
-    for xs, walk in zip(shape.xs[first:], shape.beside, strict=True):
-        if xs.layers:
-            yield f"one body fits all layers in `{loop.code(walk.source)}`, too"
 
 
 def _is_array(walk: Walk, value: Type | None) -> bool:

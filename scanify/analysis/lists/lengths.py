@@ -1,6 +1,7 @@
 """The number of elements of a container, if its expression shows it."""
 
 import ast
+from typing import Any
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lists.home import Home
@@ -71,7 +72,7 @@ def _number(home: Home, node: ast.expr | None) -> str | None:
             return None
 
 
-def _literal(node: ast.expr | None) -> int | str | None:
+def _literal(node: ast.expr | None) -> Any:
     """The number of `-1`; an empty text for any other expression."""
     try:
         return None if node is None else int(ast.literal_eval(node))

@@ -42,23 +42,17 @@ def field_sites(facts: FieldFacts) -> Sites:
     kept = keeps_otherwise(project, facts)
     if kept is not None:
         return Sites(refusal=("SCN214", *kept))
-    sites: list[Wrap | After] = []
-    for filling in facts.fillings:
-        module, function = filling.home.module, filling.function
-        if not filling.constructs:
-            about = statements_about(filling.home, function.body, filling.target)
-            added = [each.statement for each in about if isinstance(each, Grown)]
-            if len(added) == len(about):
-                return Sites(in_call=CallStack("the list grows after it was built", module.place(added[0]), "SCN214"))
-            text = f"`{function.name}` fills it, after the constructor"
-            return Sites(in_call=CallStack(text, module.place(function)))
-        found = _sites_in(filling.home, filling.function.body, filling.target)
-        if isinstance(found, CallStack):
-            changed = found.reason == _CHANGED
-            return Sites(in_call=found, refusal=("SCN214", found.reason, found.at) if changed else None)
-        sites += found
-    if not sites:
+    constructor = next((each for each in facts.fillings if each.constructs), None)
+    other = next((each for each in facts.fillings if each is not constructor), None)
+    if other is not None:
+        text = f"`{other.function.name}` of `{other.owner.name}` fills the list, too"
+        return Sites(in_call=CallStack(text, other.home.module.place(other.function), "SCN214"))
+    if constructor is None:
         return Sites(in_call=CallStack("the source does not show where the list is built"))
+    found = _sites_in(constructor.home, constructor.function.body, constructor.target)
+    if isinstance(found, CallStack):
+        changed = found.reason == _CHANGED
+        return Sites(in_call=found, refusal=("SCN214", found.reason, found.at) if changed else None)
     annotations = (
         annotation
         for cls in related_to(project, facts.owner)
@@ -66,7 +60,7 @@ def field_sites(facts: FieldFacts) -> Sites:
         if isinstance(statement, ast.AnnAssign) and dotted(statement.target) == facts.attribute
         for annotation in _annotation(cls.module, statement.annotation)
     )
-    return Sites(tuple(dict.fromkeys(sites)), tuple(dict.fromkeys(annotations)))
+    return Sites(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(annotations)))
 
 
 def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | After] | CallStack:
@@ -117,9 +111,7 @@ def _changed_later(home: Home, body: Sequence[ast.stmt], put: Put) -> ast.stmt |
     names = {each.id for each in nodes_in(put.value) if isinstance(each, ast.Name) and home.is_local(each)}
     for name in names:
         for each in statements_about(home, body, name):
-            again = any(
-                loop in put.loops for loop in getattr(each, "loops", ())
-            )  # before it in the text, after it in time
+            again = any(loop in put.loops for loop in getattr(each, "loops", ()))  # before in the text, after in time
             if isinstance(each, Grown) and (again or _is_behind(each.statement, put.statement)):
                 return each.statement
     return None
