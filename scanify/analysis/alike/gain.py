@@ -40,16 +40,11 @@ class Gain:
     refusal: Reason | None = None
     undecided: Obligation | None = None
 
-    @property
-    def offered(self) -> bool:
-        """True if a rewrite may be offered without evidence."""
-        return self.refusal is None and self.undecided is None
-
 
 def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
     """Return whether three layers of a list may share a body."""
     repeated = [each for each in layers.made if each.repeated]
-    for loop in {each.loops[-1] for each in repeated if each.loops}:
+    for loop in dict.fromkeys(each.loops[-1] for each in repeated if each.loops):
         turn = [each for each in repeated if each.loops and each.loops[-1] is loop and not each.conditional]
         classes = {identity(each.cls): class_name(each.cls) for each in turn if each.cls is not None}
         if len(classes) > 1 and any(each.varies > Varies.KEY for each in turn):

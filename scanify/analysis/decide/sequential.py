@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from scanify.analysis.classes.classes import dotted
 from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.decide.remedies import open_rule
 from scanify.analysis.facts import Place
@@ -12,6 +11,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lower.text import called, dotted
 from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation, each_once
 from scanify.analysis.plan import Body, Holds, Kind, Plan, Refusal
@@ -59,10 +59,8 @@ def _refuse(fact: LoopFact, rule: str, reason: str, at: Place | None = None, rem
 
 
 def _text(fact: LoopFact) -> str:
-    node = fact.loop.node
-    assert isinstance(node, ast.Call)
-    code = fact.loop.module.code(node)
-    return code if "\n" not in code and len(code) <= 80 else f"{dotted(node.func)}([...])"
+    code = fact.loop.module.code(fact.loop.node)
+    return code if "\n" not in code and len(code) <= 80 else f"{called(fact.loop.node)}([...])"
 
 
 def _field(project: ProjectFacts, fact: LoopFact) -> tuple[Definition, str] | None:
