@@ -142,10 +142,8 @@ def given_in(call: ast.Call) -> list[tuple[str | None, ast.expr]]:
 
 
 def class_meant(home: Home, node: ast.expr) -> Class | None:
-    """Return the class of a name, through one assignment of the module: `Layer = eqx.nn.Linear`."""
+    """Return the class that a name stands for, None if it is not shown."""
     meaning = home.meaning(node)
-    if isinstance(meaning, Definition) and isinstance(meaning.node, ast.Assign) and dotted(meaning.node.value):
-        meaning = Home(home.project, meaning.module, None).meaning(meaning.node.value)
     if isinstance(meaning, External):
         known = home.project.classes.is_module(meaning)
         last = meaning.qualname.rpartition(".")[2]

@@ -107,9 +107,7 @@ class ContentsReader:
                 self._unknown(home, node)
         elif library in _SEQUENTIALS:
             self.contents.sequential = True
-            if library.startswith("flax."):
-                self._display(home, node.args, how)
-            elif len(given) == 1:
+            if len(given) == 1 and library.startswith("equinox."):
                 self.value(home, given[0], how)
             else:
                 self._unknown(home, node)
@@ -197,8 +195,6 @@ class ContentsReader:
             case ast.IfExp(body=body, orelse=orelse):
                 self.element(home, body, replace(how, conditional=True))
                 self.element(home, orelse, replace(how, conditional=True))
-            case ast.NamedExpr(value=value):
-                self.element(home, value, how)
             case ast.Lambda():
                 self.contents.functions = True
             case ast.Constant(value=None):
