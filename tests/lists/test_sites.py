@@ -76,6 +76,12 @@ def test_a_list_that_stays_one(init: str, loop: str, reason: str) -> None:
     assert reason in in_call(layers_in(init, loop, parameters=parameters))
 
 
+def test_a_subclass_that_adds_to_the_field() -> None:
+    heir = "class Deep(Model):\n    def __init__(self, n, key):\n        super().__init__(n, key)\n        self.layers.append(1)\n"
+    layers = project_of(f"{model(f'self.layers = {MANY}')}\n\n\n{heir}")[1][0]
+    assert layers is not None and not layers.sites and "of `Deep` fills the list, too" in in_call(layers)
+
+
 def test_a_method_that_fills_the_field_later() -> None:
     text = f"{model('self.layers = []')}\n    def fill(self, n, key):\n        self.layers = {MANY}\n"
     (layers,) = project_of(text)[1]
