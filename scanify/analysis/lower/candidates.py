@@ -138,7 +138,7 @@ def _applies_its_target(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     elements = _with_parts(targets, nodes)
     collects = any(isinstance(each, ast.Attribute) and each.attr == "append" for each in nodes)
     walks = collects and not isinstance(loop, ast.While) and _walks_attribute(loop.iter)
-    return any(_applies(each, elements, walks) for each in nodes) or _binds_through(nodes, elements, bound - targets)
+    return any(_applies(each, elements, walks) for each in nodes) or _binds_through(nodes, elements, bound - elements)
 
 
 def _applies_to_its_element(node: ast.ListComp | ast.GeneratorExp) -> bool:
@@ -159,6 +159,8 @@ def _with_parts(names: set[str], nodes: Sequence[ast.AST]) -> set[str]:
         if isinstance(node, ast.For | ast.comprehension) and _is_element(node.iter, found):
             found |= _names(node.target)
         elif isinstance(node, ast.Assign | ast.AnnAssign) and _is_element(node.value, found):
+            if isinstance(node.value, ast.Call) and not all(_is_element(each, found) for each in node.value.args):
+                continue  # `x = apply(layer, x)` is no part
             found |= {name for target in _targets(node) for name in _names(target)}
     return found
 

@@ -188,10 +188,12 @@ class HeadReader:
             for each in node.args if library or self.builtin(node) in _GIVE_ELEMENTS else ():
                 yield from self._containers(each)
         elif isinstance(node, ast.Starred | ast.Subscript):
-            yield from self._containers(node.value)
+            spread = isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List)
+            for each in node.value.elts if spread else [node.value]:  # type: ignore[attr-defined]
+                yield from self._containers(each)
         elif isinstance(node, ast.Tuple | ast.List):
             for each in node.elts:
-                yield from self._containers(each)
+                yield from self._containers(each) if isinstance(each, ast.Starred) else ()
         elif isinstance(node, ast.ListComp | ast.GeneratorExp) and isinstance(node.elt, ast.Name):
             yield from self._containers(node.generators[0].iter)
 
