@@ -54,7 +54,11 @@ CALL = {
     "reversed": (f"self.layers = {MANY}", LOOP.replace("self.layers", "reversed(self.layers)"), "in another order"),
     "slice": (f"self.layers = {MANY}", LOOP.replace("self.layers", "self.layers[1:]"), "a part of the list"),
     "two lists": (f"self.layers = {MANY}", LOOP.replace("self.layers", "self.layers + self.layers"), "several lists"),
-    "local": ("self.layers = None", f"layers = {MANY}\nfor layer in layers:\n    x = layer(x)\nreturn x", "in no field"),
+    "local": (
+        "self.layers = None",
+        f"layers = {MANY}\nfor layer in layers:\n    x = layer(x)\nreturn x",
+        "in no field",
+    ),
     "stage": (
         "self.layers = [[Block(8, key=k)] for k in jr.split(key, n)]",
         "for stage in self.layers:\n    for layer in stage:\n        x = layer(x)\nreturn x",
