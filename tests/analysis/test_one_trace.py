@@ -70,6 +70,9 @@ def test_numbers_that_are_computed_of_what_is_given_are_the_same_each_time(width
 
 
 ONE_BY_ONE = {
+    "a number that a call gives": "self.layers = [Block(dim, key=k) for k in jr.split(key, int(noted(depth)))]",
+    "a number that a call by name gives": "self.layers = [Block(dim, key=k) for k in jr.split(key, num=noted(depth))]",
+    "a number of an object": "self.layers = [Block(dim, key=k) for k in jr.split(key, [*SIZES][0])]",
     "arguments that are not spelled out": (
         "options = dict(rate=0.5)\nself.layers = [Block(8, **options, key=k) for k in jr.split(key, depth)]"
     ),

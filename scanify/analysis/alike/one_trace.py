@@ -52,6 +52,9 @@ def in_one_trace(project: ProjectFacts, made: Made, around: ast.ListComp, unders
     keys = _keys(home, around)
     if keys is None or not isinstance(call, ast.Call) or made.cls is None or "#" in home.module.code(around):
         return None
+    number = ast.parse(keys.count, mode="eval").body  # which is evaluated twice
+    if not pure(number) or _may_act(project, number):
+        return None
     own = [at for at, each in enumerate(made.arguments) if ast.unparse(each.value) == keys.one]
     others = [each for at, each in enumerate(made.arguments) if at not in own]
     if len(own) != 1 or home.meaning(call.func) is None or any(each.name == "**" for each in others):
