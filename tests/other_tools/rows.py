@@ -122,7 +122,7 @@ ROWS: tuple[Row, ...] = (
             "`--unsafe`, with the obligations of each; or a case that proves it",
             of(
                 "scanify rewrite --stack init a.py",
-                _code(0, "unsafe:"),
+                _code(0, "unsafe (elsewhere):"),
                 files={"a.py": MODEL + "\n\ndef f(m: Model):\n    return jax.tree.leaves(m)\n"},
             ),
             of(
