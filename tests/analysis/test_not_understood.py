@@ -12,6 +12,7 @@ from test_never_silent import preceded, safe
 
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
+from scanify.analysis.language.project import calls
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.plan import Plan
 from tests.texts import texts
@@ -423,6 +424,17 @@ def test_an_operand_without_an_annotation_is_named() -> None:
     (said,) = texts(loop.obligations)
     assert re.fullmatch(
         r"`feed.get\(\)` is not understood: `feed` has no annotation \(line \d+\); give a case, or .*", said
+    )
+
+
+def test_more_calls_than_are_read_for_one_loop_are_an_obligation(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = model("for layer in self.layers:\n    x = layer(x)")
+    (loop,) = decide(text)
+    assert isinstance(loop, Plan) and loop.safe
+    monkeypatch.setattr(calls, "_MOST", 0)
+    (loop,) = decide(text)
+    assert isinstance(loop, Plan) and any(
+        "more than 0 calls are read for this loop" in each for each in texts(loop.obligations)
     )
 
 

@@ -32,7 +32,7 @@ from scanify.analysis.language.types import (
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import parent_of
 
-_MOST = 20_000  # statements of functions that are walked for one loop; more are an obligation
+_MOST = 20_000  # calls that are walked for one loop; more are an obligation
 _KINDS = frozenset({"staticmethod", "classmethod", "property"})
 _SAME = frozenset("jaxtyping.jaxtyped beartype.beartype typeguard.typechecked".split()) | tables.DECORATORS
 
@@ -121,6 +121,9 @@ class Calls(Base):
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "it calls itself")
         self.walked += 1
+        if self.walked > _MOST:
+            home, place = at or (Env(module), node)
+            return self.note(home.module, place, f"more than {_MOST:,} calls are read for this loop")
         facts = about(node)
         env = Env(module, {}, function.around, function.owner, "", function.bound, facts.several, facts.rebound)
         env = replace(env, depth=0 if self.muted else len(self.active) + 1)
