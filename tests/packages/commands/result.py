@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tests.packages.commands.table import Package
 
 # What `scanify verify --execute` says of versions that were proved equal and give other numbers.
-FALSE = "proved equal, but"
+FALSE = "the programs are proved equal, and what they are compiled to is not"
 # What it says of loops that have nothing to scan in the command, and of loops that calls reach and do not show.
 UNLIKE = ("no two are alike in the run", "too few for a scan")
 SHORT = ("the recorded call does not show it", "no call could be compared")
