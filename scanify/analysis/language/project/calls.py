@@ -32,7 +32,7 @@ from scanify.analysis.language.types import (
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import parent_of
 
-_MOST = 20_000  # calls that are walked for one loop; more are an obligation
+_MOST = 250  # calls that are walked for one loop; more are an obligation
 _KINDS = frozenset({"staticmethod", "classmethod", "property"})
 _SAME = frozenset("jaxtyping.jaxtyped beartype.beartype typeguard.typechecked".split()) | tables.DECORATORS
 
