@@ -11,6 +11,7 @@ from scanify.analysis.classes.nnx import nnx_module
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.text import dotted
 
 # Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
 _NOT_MODULES = frozenset({"State", "StateIndex", "inference_mode", "make_with_state"})
@@ -314,15 +315,3 @@ def library_module(qualname: str) -> bool:
     if root == "equinox.nn" or root.startswith("equinox.nn._"):
         return name[:1].isupper() and name not in _NOT_MODULES
     return qualname in ("equinox.Module", "equinox._module.Module", "equinox.nn.StatefulLayer")
-
-
-def dotted(node: ast.AST | None) -> str | None:
-    """`a.b.c` of a chain of attributes of a name; None for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    parts.append(node.id)
-    return ".".join(reversed(parts))

@@ -2,10 +2,10 @@
 
 import ast
 
-from scanify.analysis.classes.classes import dotted
 from scanify.analysis.index.meaning import External
 from scanify.analysis.lists.layer_list import LayerList, identity
 from scanify.analysis.lower.loop import Loop
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
 
 

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scanify.analysis.classes.classes import dotted
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
@@ -31,6 +30,7 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lower.text import dotted
 
 _MOST = 250  # calls that are walked for one loop; more are an obligation
 _KINDS = frozenset({"staticmethod", "classmethod", "property"})

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Mapping, Sequence
 
-from scanify.analysis.classes.classes import dotted
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base
@@ -19,6 +18,7 @@ from scanify.analysis.language.types import (
     join,
     keywords_of,
 )
+from scanify.analysis.lower.text import dotted
 
 
 class Constructors(Base):

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.classes import nnx
-from scanify.analysis.classes.classes import dotted
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
@@ -35,6 +34,7 @@ from scanify.analysis.language.types import (
     without_none,
 )
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.text import dotted
 
 _ARRAY_FIELDS = frozenset("weight bias weight_ih weight_hh bias_n negative_slope".split())
 _STATIC_FIELDS = frozenset(

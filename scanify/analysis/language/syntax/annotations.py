@@ -2,7 +2,7 @@
 
 import ast
 
-from scanify.analysis.classes.classes import dotted, library_module
+from scanify.analysis.classes.classes import library_module
 from scanify.analysis.classes.nnx import PACKAGE, STREAMS, VARIABLES
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
@@ -18,10 +18,9 @@ from scanify.analysis.language.types import (
     Object,
     Static,
     Type,
-    Unknown,
     join,
-    options,
 )
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _STATIC = frozenset("int float bool complex str bytes DTypeLike dtype DType Sharding PartitionSpec Mesh".split())
@@ -127,11 +126,3 @@ class Annotations(Base):
         if any(each.startswith("enum.") for each in names):
             return Object(cls)
         return Object(cls)
-
-
-def is_declared_static(value: Type | None) -> bool:
-    """True if an annotation declares a value that Python knows while jax traces."""
-    return value is not None and all(isinstance(each, Static | Nothing) for each in options(value))
-
-
-_ = Unknown

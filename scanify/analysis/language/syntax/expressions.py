@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 
-from scanify.analysis.classes.classes import dotted, library_module
+from scanify.analysis.classes.classes import library_module
 from scanify.analysis.classes.nnx import VARIABLES
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.meaning import Package as IndexPackage
@@ -35,6 +35,7 @@ from scanify.analysis.language.types import (
     without_none,
 )
 from scanify.analysis.lower.scope import scope_of
+from scanify.analysis.lower.text import dotted
 
 _OF_TYPES = (
     ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.BitOr, ast.Load,

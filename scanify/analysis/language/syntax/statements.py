@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Sequence
 
-from scanify.analysis.classes.classes import dotted
 from scanify.analysis.index.meaning import External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
@@ -17,11 +16,8 @@ from scanify.analysis.language.types import (
     Function,
     Given,
     Items,
-    LibraryFunction,
-    LibraryObject,
     Nothing,
     Object,
-    Package,
     Static,
     Type,
     Unknown,
@@ -30,6 +26,7 @@ from scanify.analysis.language.types import (
     options,
     without_none,
 )
+from scanify.analysis.lower.text import dotted
 
 _ROUNDS = 4  # of a loop until its names keep their types
 _MUTATORS = tables.MUTATORS
@@ -306,6 +303,3 @@ def _plain(pattern: ast.pattern) -> bool:
             return all(map(_plain, patterns))
         case _:
             return False
-
-
-_ = (LibraryFunction, LibraryObject, Package)
