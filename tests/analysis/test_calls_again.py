@@ -341,6 +341,52 @@ def test_experts_that_vmap_stacks_before_the_layers_are_shared():
         assert found.rule == "SCN204" and "the same array, `experts`" in found.reason
 
 
+HELD = """\
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+
+
+class Inner(eqx.Module):
+    scale: eqx.nn.Linear
+
+    def __init__(self, key, like=jnp.{default}):
+        self.scale = eqx.nn.Linear(4, 4, key=key, dtype={used})
+
+    def __call__(self, x):
+        return self.scale(x)
+
+
+class Block(eqx.Module):
+    inner: Inner
+
+    def __init__(self, key, like=jnp.{default}):
+        self.inner = Inner(key, like=like)
+
+    def __call__(self, x):
+        return self.inner(x)
+
+
+class Model(eqx.Module):
+    layers: list
+
+    def __init__(self, key):
+        self.layers = [Block(k) for k in jr.split(key, 4)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize(("default", "shared"), [("result_type(float)", False), ("zeros(3)", True)])
+def test_a_default_that_is_no_array_is_not_shared(default, shared):
+    used = "like.dtype" if shared else "like"
+    (found,) = decide(HELD.format(default=default, used=used))
+    assert (isinstance(found, Refusal) and found.rule == "SCN204") is shared, found
+
+
 @pytest.mark.parametrize("line", ["SEEN.append(1)", "pass"])
 def test_decorators_of_functions_are_called(line):
     counted = (

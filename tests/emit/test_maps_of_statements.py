@@ -52,6 +52,23 @@ FORMS: dict[str, tuple[str, str]] = {
         return outs
         """,
     ),
+    "a list that is added to another": (
+        """
+        outs = []
+        for head in self.heads:
+            out = head(x)
+            outs += [out + out]
+        return outs
+        """,
+        """
+        def apply_head(head):
+            out = head(x)
+            return out + out
+
+        outs = self.heads.map_via(apply_head)()
+        return outs
+        """,
+    ),
     "two lists": (
         """
         outs, sums = [], []

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from scanify.analysis.classes.nnx import VARIABLES
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.language.tables import MEASURING
 from scanify.analysis.lists.declared import declared, is_static
 from scanify.analysis.lists.home import Home, Repeat, columns
 from scanify.analysis.lists.layer_list import CALLED, LayerList, Reason, Varies
@@ -23,7 +24,6 @@ from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
 
 _PLAIN_PARTS = frozenset("shape dtype ndim size itemsize item tolist".split())
-_NO_ARRAYS = frozenset(f"jax.numpy.{name}" for name in ("dtype", "shape", "ndim", "size", "finfo", "issubdtype"))
 _ARRAY_TYPES = frozenset({"Array", "ndarray", "ArrayLike"})
 _SAME_ARRAY = frozenset({"jax.numpy.asarray", "numpy.asarray", "jax.device_put", "jax.lax.stop_gradient", "copy.copy"})
 
@@ -144,7 +144,7 @@ class _Held:
         if isinstance(func, ast.Call) and self.home.library(func).endswith("vmap"):
             return "array"
         if library.startswith(("jax.numpy.", "jax.random.")):
-            return "array" if library not in _NO_ARRAYS else None
+            return "array" if library.rpartition(".")[2] not in MEASURING else None
         method = isinstance(func, ast.Attribute) and func.attr not in _PLAIN_PARTS
         return self.kind(func.value, seen) if method and isinstance(func, ast.Attribute) else None
 

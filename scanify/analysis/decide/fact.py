@@ -101,7 +101,7 @@ def fact_of(
     uses = uses_of(project, layers)
     if uses.changes is not None and layers.attribute is not None:
         text = f"{uses.changes.what}: then other layers may be in `{layers.name}`"
-        layers = replace(layers, open=(*layers.open, Obligation(Shows.ELSEWHERE, text, uses.changes.place)))
+        layers = replace(layers, open=(*layers.open, Obligation(Shows.LAYERS, text, uses.changes.place)))
     body = understood(project, loop, shape, [each.cls for each in layers.made], trees=trees)
     shape = _with_types(project, loop, shape, body)
     alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)

@@ -68,6 +68,17 @@ def _growths(statement: ast.AST, repeated: bool) -> Iterator[Growth]:
             pass
 
 
+def appended_to(statement: ast.AST, name: str) -> ast.expr | None:
+    """Return the one element that a statement adds to the end of a list, None if it does anything else."""
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=found), "append"), [value], [])) | ast.AugAssign(
+            ast.Name(id=found), ast.Add(), ast.List(elts=[value])
+        ) if found == name and not isinstance(value, ast.Starred):
+            return value
+        case _:
+            return None
+
+
 def _elements(value: ast.expr) -> tuple[ast.expr, ...]:
     return tuple(value.elts) if isinstance(value, ast.List | ast.Tuple) else (value,)
 

@@ -17,6 +17,7 @@ from scanify.analysis.flow.beside import is_walked, walked_beside
 from scanify.analysis.flow.call import layer_call, only_sums
 from scanify.analysis.flow.collections import Collected, collected
 from scanify.analysis.flow.exits import Exit, Traced, exit_problems, exits_of
+from scanify.analysis.flow.growth import appended_to
 from scanify.analysis.flow.heads import head_problems
 from scanify.analysis.flow.last_values import LastValues, last_values
 from scanify.analysis.flow.names import Names, flow, target_names
@@ -170,20 +171,19 @@ def _without_carry(
     reason = "no value goes from one layer to the next"
     if not gathered.names and all(each.rule == "SCN209" for each in others):
         yield Problem("SCN210", reason, loop.node)
-    elif gathered.names and not others and (exits or not set(gathered.collections) <= set(_appended_once(loop))):
+    elif (
+        gathered.names and not others and (exits or not all(_appended_once(loop, one) for one in gathered.collections))
+    ):
         what = " and ".join(f"`{name}`" for name in gathered.names)
         verb = "keeps" if len(gathered.names) == 1 else "keep"
         keeps = f"{what} {verb} what independent layers give: in a map each appends once to each list"
         yield Problem("SCN210", f"{reason}, and {keeps}", loop.node, "append to each list once per iteration")
 
 
-def _appended_once(loop: Loop) -> Iterator[Collection]:
-    """The lists to which a body appends one element in each iteration, whatever happens in it."""
-    for statement in loop.body:
-        match statement:
-            case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "append"), [value], [])):
-                if not isinstance(value, ast.Starred) and len(mentions(name, *loop.body)) == 1:
-                    yield Collection(name, Adds.LIST)
+def _appended_once(loop: Loop, one: Collection) -> bool:
+    """True if a body appends one element to a list in each iteration, whatever happens in it."""
+    appends = [each for each in loop.body if appended_to(each, one.name) is not None]
+    return one.adds is Adds.LIST and one.surely and len(appends) == len(mentions(one.name, *loop.body)) == 1
 
 
 # -- what speaks against it ------------------------------------------------------------------------------------------

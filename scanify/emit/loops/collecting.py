@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from scanify.analysis.flow.growth import appended_to
 from scanify.analysis.plan import Adds, Plan
 from scanify.emit.loops.enclosing import FUNCTIONS, Module, module
 from scanify.emit.loops.loops_around import stores
@@ -39,7 +40,7 @@ def appended(plan: Plan, loop: LoopText, taken: Set[str]) -> Appended | None:
     edits: list[tuple[int, int, str]] = []
     values, comment = [], ""
     for one in plan.collections:
-        appends = [each for each in block if _is_append(each, one.name)]
+        appends = [each for each in block if appended_to(each, one.name) is not None]
         mentions = [node for node in ast.walk(parsed.tree) if isinstance(node, ast.Name) and node.id == one.name]
         if len(appends) != 1 or len(mentions) != 1:
             return None
@@ -60,28 +61,15 @@ def appended(plan: Plan, loop: LoopText, taken: Set[str]) -> Appended | None:
 
 
 def _names_the_carry(block: Sequence[ast.stmt], plan: Plan) -> bool:
-    return len(block) == 1 and isinstance(_element(block[0]), ast.NamedExpr)
-
-
-def _is_append(statement: ast.stmt, name: str) -> bool:
-    match statement:
-        case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=found), "append"), [value], [])):
-            return found == name and not isinstance(value, ast.Starred)
-    return False
-
-
-def _element(statement: ast.stmt) -> ast.expr | None:
-    match statement:
-        case ast.Expr(ast.Call(args=[value])):
-            return value
-    return None
+    values = [appended_to(block[0], one.name) for one in plan.collections] if len(block) == 1 else []
+    return any(isinstance(value, ast.NamedExpr) for value in values)
 
 
 def _taken_out(
     parsed: Module, block: Sequence[ast.stmt], statement: ast.stmt, name: str, used: Set[str], plan: Plan
 ) -> tuple[tuple[int, int, str], str, str] | None:
     """The edit of the body that takes an append out, what is appended, and a comment that is left over."""
-    value = _element(statement)
+    value = appended_to(statement, name)
     assert value is not None
     text, start, end = parsed.text, parsed.start(statement), parsed.end(statement)
     line, stop = line_start(text, start), next_line(text, end)
