@@ -1,6 +1,7 @@
 """The head of a loop: what it walks in step, in which order, and what each target is bound to."""
 
 import ast
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -179,23 +180,29 @@ class HeadReader:
             yield Walk(pair.target, pair.source, part, text, text, text, Order.OTHER, via)
 
     def _containers(self, node: ast.expr) -> Iterator[ast.expr]:
-        if isinstance(node, ast.Name | ast.Attribute):
-            yield node
-        elif isinstance(node, ast.Call):
-            if (viewed := _viewed(node, "items") or _viewed(node, "values")) is not None:
-                yield viewed
-            library = (self.scope.qualified(node.func) or "").startswith("itertools.")
-            for each in node.args if library or self.builtin(node) in _GIVE_ELEMENTS else ():
-                yield from self._containers(each)
-        elif isinstance(node, ast.Starred | ast.Subscript):
-            spread = isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List)
-            for each in node.value.elts if spread else [node.value]:  # type: ignore[attr-defined]
-                yield from self._containers(each)
-        elif isinstance(node, ast.Tuple | ast.List):
-            for each in node.elts:
-                yield from self._containers(each) if isinstance(each, ast.Starred) else ()
-        elif isinstance(node, ast.ListComp | ast.GeneratorExp) and isinstance(node.elt, ast.Name):
-            yield from self._containers(node.generators[0].iter)
+        match node:
+            case ast.Name() | ast.Attribute():
+                yield node
+            case ast.Call(args=[holder, ast.Constant(value=str(name))]) if self.builtin(node) == "getattr":
+                yield made(ast.Attribute(holder, name, ast.Load()), node)
+            case ast.Call(args=args):
+                viewed = _viewed(node, "items") or _viewed(node, "values")
+                library = (self.scope.qualified(node.func) or "").startswith("itertools.")
+                gives = args if library or self.builtin(node) in _GIVE_ELEMENTS else []
+                gives = gives[1:] if self.builtin(node) in ("map", "filter") else gives
+                yield from [viewed] if viewed is not None else []
+                yield from itertools.chain.from_iterable(map(self._containers, gives))
+            case ast.Starred(value=ast.Tuple(elts=parts) | ast.List(elts=parts)) | ast.BoolOp(values=parts):
+                yield from itertools.chain.from_iterable(map(self._containers, parts))
+            case ast.Starred(value=value) | ast.Subscript(value=value) | ast.NamedExpr(value=value):
+                yield from self._containers(value)
+            case ast.ListComp(ast.Name(), [first, *_]) | ast.GeneratorExp(ast.Name(), [first, *_]):
+                yield from self._containers(first.iter)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                starred = [each for each in parts if isinstance(each, ast.Starred)]
+                yield from itertools.chain.from_iterable(map(self._containers, starred))
+            case ast.IfExp(body=body, orelse=orelse):
+                yield from (*self._containers(body), *self._containers(orelse))
 
     def _through(self, walk: Walk, inner: ast.expr, name: str) -> Walk:
         """A walk of what a list is copied to, or of a list backwards: `list(layers[1:])`, `reversed(layers)`."""
