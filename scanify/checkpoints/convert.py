@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scanify.checkpoints import stack_leaves, unstack_leaves
 from scanify.checkpoints.formats.open_file import EQUINOX, OPEN, ORBAX, WRITE, format_of, open_file
 from scanify.checkpoints.names import Prefix, demand_axis, demand_order, joined, layers_under, stacks_under, taken_apart
 from scanify.checkpoints.saved_array import SavedArray
-from scanify.checkpoints.trees import stack_leaves, unstack_leaves
 from scanify.errors import ScanifyError
 
 

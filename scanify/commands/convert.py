@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scanify.checkpoints.convert import convert_leaves, convert_names
+from scanify.checkpoints import convert_leaves, convert_names
 from scanify.checkpoints.names import Prefix
 from scanify.commands.verifying.like import tree_like
 from scanify.errors import Exit, ScanifyError

@@ -6,9 +6,9 @@ from typing import IO, Any, TypeVar
 
 import jax
 
+from scanify.checkpoints import stack_leaves
 from scanify.checkpoints.formats.equinox import EquinoxFile
 from scanify.checkpoints.formats.open_file import EQUINOX, format_of, open_file
-from scanify.checkpoints.trees import stack_leaves
 from scanify.errors import ScanifyError
 from scanify.nn.list_form import outline
 from scanify.nn.state_dict import filled_like, from_state_dict, to_state_dict
