@@ -143,6 +143,15 @@ def test_a_list_that_the_body_reads(text):
     refused(text, "the loop reads `outs` too", "outs = [0]")
 
 
+def test_a_list_whose_end_the_body_reads_is_to_give_it_a_name():
+    found = only(
+        model("for layer in self.layers:\n    outs.append(layer(outs[-1]))", before="outs = [x]", after="return outs")
+    )
+    assert found.rule == "SCN206" and "`last = outs[-1]` before the loop" in found.remedy
+    named = "for layer in self.layers:\n    last = layer(last)\n    outs.append(last)"
+    assert isinstance(only(model(named, before="outs = [x]\nlast = outs[-1]", after="return outs")), Plan)
+
+
 def test_a_list_that_the_loop_walks():
     refused("x = layer(x)\nouts.append(x)", "the loop reads `outs` too", head="for layer, y in zip(self.layers, outs):")
 

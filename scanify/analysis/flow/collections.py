@@ -58,7 +58,13 @@ def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
         answer = finder.collection(name, grown)
         if isinstance(answer, str):
             what = f"`{name}` collects a value from every layer, and {answer}"
-            problems.append(Problem("SCN206", what, grown[0].node))
+            ends = (ast.unparse(each) for each in nodes_in(*loop.body) if isinstance(each, ast.Subscript))
+            remedy = (
+                f"name the last element: `last = {name}[-1]` before the loop, and append `last` in it"
+                if f"{name}[-1]" in ends
+                else ""
+            )
+            problems.append(Problem("SCN206", what, grown[0].node, remedy))
         elif answer is not None:
             collections.append(answer)
             values[name] = tuple(value for each in grown for value in each.values)
