@@ -89,8 +89,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
     in_call = isinstance(stack, CallStack)
     equal_layers = _are_equal(fact, in_call)
     alike = fact.alike.holds is Holds.ARRAY_STACKED and fact.one_body and equal_layers
-    changed = (each for each in layers.open if each.kind is Shows.ELSEWHERE and layers.classes)
-    obligations = [*_of_list(project, fact, framework), *fact.obligations, *changed]
+    obligations = [*_of_list(project, fact, framework), *fact.obligations]
     kept = (stack.kept,) if isinstance(stack, CallStack) and stack.kept is not None else ()
     return Plan(
         place=loop.place,

@@ -99,9 +99,11 @@ def fact_of(
     if not shape.applies_layer:
         return None
     uses = uses_of(project, layers)
+    changed: list[Obligation] = []
     if uses.changes is not None and layers.attribute is not None:
         text = f"{uses.changes.what}: then other layers may be in `{layers.name}`"
-        layers = replace(layers, open=(*layers.open, Obligation(Shows.LAYERS, text, uses.changes.place)))
+        changed = [Obligation(Shows.LAYERS, text, uses.changes.place)]
+        layers = replace(layers, open=(*layers.open, *changed))
     body = understood(project, loop, shape, [each.cls for each in layers.made], trees=trees)
     shape = _with_types(project, loop, shape, body)
     alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)
@@ -120,6 +122,7 @@ def fact_of(
         bodies_of(loop, layers, alike, shape, body),
         each_once(
             (
+                *changed,
                 *(Obligation(Shows.BODY, text, loop.place) for text in shape.obligations),
                 *body.obligations,
                 *(Obligation(Shows.BODY, text, loop.place) for text in _collected_objects(project, body)),
