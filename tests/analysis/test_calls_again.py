@@ -388,10 +388,10 @@ def test_a_default_that_is_no_array_is_not_shared(default, shared):
 
 
 @pytest.mark.parametrize("line", ["SEEN.append(1)", "pass"])
-def test_decorators_of_functions_are_called(line):
+def test_a_decorator_of_the_project_is_not_understood(line):
     counted = (
         f"SEEN = []\n\n\ndef counted(f):\n    def g(x):\n        {line}\n        return f(x)\n\n    return g\n\n\n"
     )
     text = model("for layer in self.layers:\n    x = helper(layer(x))")
     found = only(text.replace("def helper(x):", f"{counted}@counted\ndef helper(x):"))
-    assert isinstance(found, Plan) and found.safe if line == "pass" else found.rule == "SCN207"
+    assert isinstance(found, Plan) and "decorator" in str(found.obligations[0])

@@ -1,7 +1,9 @@
 """Functions that are made inside of others see what the names around them stand for when they are called."""
 
+from textwrap import indent
+
 import pytest
-from helpers import only, refused
+from helpers import only
 
 from scanify.analysis.plan import Plan, Refusal
 
@@ -80,6 +82,26 @@ def test_a_name_that_is_bound_anew_is_another_function(where):
     assert isinstance(found, Refusal) or not found.safe
 
 
-def test_a_body_sees_what_stands_before_its_loop_and_not_behind():
-    refused("SCN207", model(before="remember", argument="call(x)"))
-    assert isinstance(only(model(after="remember", argument="call(x)")), Plan)
+def test_a_function_whose_names_are_bound_several_times_is_not_understood():
+    for found in (
+        only(model(before="remember", argument="call(x)")),
+        only(model(after="remember", argument="call(x)")),
+    ):
+        assert isinstance(found, Plan) and not found.safe
+
+
+BEHIND = {
+    "in a loop around": "for t in range(3):\n    for layer in self.layers:\n        x = function(layer(x))\n    {}\nreturn x",
+    "in a `while` around": "while x.ndim:\n    for layer in self.layers:\n        x = function(layer(x))\n    {}\nreturn x",
+    "of a function": "def run(x):\n    for layer in self.layers:\n        x = function(layer(x))\n    return x\n\n"
+    "{}\nreturn run(x)",
+}
+
+
+@pytest.mark.parametrize("where", BEHIND)
+def test_what_is_bound_behind_a_loop_that_runs_again_is_read_in_it(where):
+    """The next iteration of a loop around, or a call of the function around, reads what is bound behind the loop."""
+    code = CODE[: CODE.index("        function = {before}")].format(block="        return self.weight @ x")
+    for function, safe in (("jnp.sin", where != "of a function"), ("remember", False)):
+        found = only(code + indent(f"function = jnp.sin\n{BEHIND[where].format(f'function = {function}')}", " " * 8))
+        assert (isinstance(found, Plan) and found.safe) == safe, found

@@ -86,7 +86,7 @@ def _held_in(value: Type) -> Iterator[Type]:
 def _is_passed(project: ProjectFacts, value: Type) -> bool:
     """True of a module, a variable or a stream of Flax NNX that a constructor was given, and did not make."""
     if isinstance(value, Object):
-        return value.fields is None and project.classes.is_nnx(value.cls)
+        return value.made is None and project.classes.is_nnx(value.cls)
     return isinstance(value, LibraryObject) and value.arguments is None and value.qualname.startswith(PACKAGE)
 
 

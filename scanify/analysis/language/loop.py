@@ -19,6 +19,7 @@ from scanify.analysis.language.types import (
     Array,
     ClassOf,
     Env,
+    Fields,
     Function,
     Given,
     Items,
@@ -115,6 +116,7 @@ class _LoopWalker(Walker):
         self.sources: dict[Walk, Type] = {}
         self.results: dict[str, Type] = {}
         self.ys: list[tuple[str, ast.expr, Type]] = []
+        self.types: dict[ast.expr, Type] = {}  # of expressions whose values are collected
         self.inside = False
         self.opaque = False
 
@@ -137,7 +139,9 @@ class _LoopWalker(Walker):
         node, module = scope.node, self.loop.module
         assert isinstance(node, (*FUNCTIONS, ast.Lambda))
         owner = self._owner(scope)
-        env = Env(module, {}, None, owner, several=self._bound_in_loop(), rebound=about(node).rebound)
+        env = Env(
+            module, {}, None, owner, several=self._bound_in_loop() | about(node).several, rebound=about(node).rebound
+        )
         args = node.args
         plain = [*args.posonlyargs, *args.args]
         defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(args.defaults)), *args.defaults]
@@ -191,13 +195,15 @@ class _LoopWalker(Walker):
         return declared
 
     def evaluate(self, node: ast.expr, env: Env) -> Type:
-        if node is self.target and not self.inside:
+        if node is self.target and not self.passes:
             self.at_target(env)
         if isinstance(node, ast.Attribute | ast.Subscript):
             self.parts.add(id(node.value))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
             self.parts.update(map(id, node.args))
         value = super().evaluate(node, env)
+        if node in self.types and self.inside:
+            self.types[node] = value
         self.note_beside(env, node, value)
         return value
 
@@ -219,9 +225,22 @@ class _LoopWalker(Walker):
 
     # -- one iteration ---------------------------------------------------------------------------------------------
 
-    def at_target(self, env: Env) -> None:
-        if self.inside or self.layers is not None:
-            return
+    def _pass_by(self, env: Env) -> None:
+        """Bind the names of the loop: a scan carries arrays and collects lists of them."""
+        for name in self._bound_in_loop():
+            known = name in self.shape.carry
+            env.names[name] = Array(certain=False) if known else Unknown(f"`{name}` is bound in the loop")
+        for each in self.shape.collections:
+            env.names[each.name] = Items("list", None, Array(certain=False), self.tick())
+
+    def at_target(self, env: Env) -> bool:
+        if self.passes:
+            self._pass_by(env)
+        elif not self.inside and self.layers is None:
+            self._iteration(env)
+        return self.passes
+
+    def _iteration(self, env: Env) -> None:
         self.inside = True
         muted, self.muted = self.muted, 0
         self.since, self.level = self.clock, len(self.active)
@@ -241,6 +260,8 @@ class _LoopWalker(Walker):
             self.bind(walk.target, self._walked(walk, env), body)
         if self.loop.index is not None:
             self.bind(self.loop.index.target, Static(), body)
+        wanted = self._collected()
+        self.types = {node: Unknown("no iteration reaches it") for _, node in wanted}
         for _ in range(2):
             again = body.copy()
             self.run(self.loop.body, again, [])
@@ -248,19 +269,17 @@ class _LoopWalker(Walker):
                 break
         self.results = {name: again.names[name] for name in carries if name in again.names}
         self._keeps(carries, again)
-        self._collects(again)
+        self.ys = [(name, node, self.types[node]) for name, node in wanted]
         self.muted, self.level = muted, None
         self.inside = False
+        self.reached = True
         if self.layers is None:
             self.layers = Unknown("no layers")
 
-    def _collects(self, after: Env) -> None:
-        """The types of what an iteration collects; a scan returns arrays, and what Python knows while it traces."""
-        values = [*self.shape.collected.values.items()]
-        if self.loop.element is not None:
-            values.append(("", (self.loop.element,)))
-        with self.silent():
-            self.ys = [(name, node, self.evaluate(node, after)) for name, nodes in values for node in nodes]
+    def _collected(self) -> list[tuple[str, ast.expr]]:
+        """The expressions whose values an iteration collects, with the names of their collections."""
+        found = [(name, node) for name, nodes in self.shape.collected.values.items() for node in nodes]
+        return [*found, *([("", self.loop.element)] if self.loop.element is not None else ())]
 
     def _walked(self, walk: Walk, env: Env) -> Type:
         """The type of the element of a walk; of the layers of no known class one that may be called."""
@@ -345,7 +364,7 @@ class _LoopWalker(Walker):
                 case Items():
                     found.append(Items(option.kind, None, Array(f"{name}[...]"), self.tick()))
                 case Object(cls=cls, fields=tuple() as fields):
-                    found.append(Object(cls, tuple((at, self._field(name, cls, at, each)) for at, each in fields)))
+                    found.append(Object(cls, Fields.of({at: self._field(name, cls, at, each) for at, each in fields})))
                 case Unknown():
                     found.append(Array(name, None, False))
                 case _:

@@ -5,8 +5,9 @@ it is understood.
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from scanify.analysis.index.meaning import Definition
@@ -92,16 +93,49 @@ class Items:
         return self.each if self.parts is None else join(self.parts)
 
 
+class Fields:
+    """The fields of an object that one call of its constructor fills.
+
+    The constructor is walked when a field is read first. Equal calls fill equal fields.
+    """
+
+    def __init__(self, call: object, walk: "Callable[[], Mapping[str, Type]]") -> None:
+        self._call = call
+        self._walk = walk
+
+    @classmethod
+    def of(cls, types: "Mapping[str, Type]") -> "Fields":
+        """Return fields whose types are known."""
+        call = keywords_of(types)
+        return cls(call, lambda: dict(call))
+
+    @cached_property
+    def types(self) -> "tuple[tuple[str, Type], ...]":
+        """The names of the fields with their types."""
+        return keywords_of(self._walk())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fields) and self._call == other._call
+
+    def __hash__(self) -> int:
+        return hash(self._call)
+
+
 @dataclass(frozen=True)
 class Object:
-    """An object of a class of the project. `fields` are the types a constructor call gave them; None if it is only
+    """An object of a class of the project. `made` are the fields that a constructor call gave it; None if it is only
     declared, and may then be of any subclass of the project."""
 
     cls: Definition
-    fields: "tuple[tuple[str, Type], ...] | None" = None
+    made: "Fields | None" = None
+
+    @property
+    def fields(self) -> "tuple[tuple[str, Type], ...] | None":
+        """The types of the fields that a constructor call gave it."""
+        return self.made.types if self.made is not None else None
 
     def field(self, name: str) -> "Type | None":
-        return dict(self.fields).get(name) if self.fields is not None else None
+        return dict(self.made.types).get(name) if self.made is not None else None
 
 
 @dataclass(frozen=True)
@@ -217,12 +251,11 @@ Types: TypeAlias = Sequence[Type]
 Named: TypeAlias = Mapping[str, Type]
 
 
-def options(value: Type | None) -> Iterator[Type]:
+def options(value: Type | None) -> Sequence[Type]:
     """The alternatives of a type."""
     if isinstance(value, Union):
-        yield from value.options
-    elif value is not None:
-        yield value
+        return value.options
+    return () if value is None else (value,)
 
 
 def parts_of(value: Type | None) -> Iterator[Type]:
@@ -237,6 +270,9 @@ def parts_of(value: Type | None) -> Iterator[Type]:
 
 def join(values: "Iterable[Type | None]") -> Type:
     """The type of a value that has one of some types. None stands for a name that is not bound: reading it raises."""
+    values = tuple(values)
+    if len(values) == 1 and values[0] is not None and not isinstance(values[0], Union):
+        return values[0]
     found: list[Type] = []
     for value in values:
         for option in options(value):
@@ -291,6 +327,8 @@ def settled(value: Type) -> Type:
 
 def without_none(value: Type) -> Type:
     """The type of a value that is not None."""
+    if not isinstance(value, Union):
+        return value
     return join(option for option in options(value) if not isinstance(option, Nothing))
 
 

@@ -59,7 +59,7 @@ class Builtins(Base):
             return self.note(module, node, why_of(node, unknown))
         if name in ("isinstance", "issubclass"):
             return self._asked(env, node, args)
-        if name == "type" and len(args) == 1 and isinstance(args[0], Object) and args[0].fields is not None:
+        if name == "type" and len(args) == 1 and isinstance(args[0], Object) and args[0].made is not None:
             return ClassOf(args[0].cls)
         if name in ("len", "callable", "id"):
             if name == "id":

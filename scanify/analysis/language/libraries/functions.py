@@ -28,6 +28,7 @@ from scanify.analysis.language.types import (
     Array,
     ClassOf,
     Env,
+    Fields,
     Function,
     Given,
     Items,
@@ -42,7 +43,6 @@ from scanify.analysis.language.types import (
     Unknown,
     is_data,
     is_static,
-    keywords_of,
     options,
     parts_of,
 )
@@ -135,7 +135,7 @@ class Libraries(Base):
         """A copy of an object with other fields, which the constructor of its class makes."""
         if any(self.classes.method(value.cls, each) for each in ("__init__", "__post_init__", "__check_init__")):
             return self.note(env.module, node, f"the constructor of `{value.cls.name}` runs")
-        return Object(value.cls, keywords_of({**dict(value.fields or ()), **keywords})) if value.fields else value
+        return Object(value.cls, Fields.of({**dict(value.fields or ()), **keywords})) if value.made else value
 
     def _computed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
         """The result of a function that only computes, given data."""

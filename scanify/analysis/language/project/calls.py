@@ -22,6 +22,7 @@ from scanify.analysis.language.types import (
     Nothing,
     Object,
     Type,
+    Union,
     Unknown,
     join,
     keywords_of,
@@ -43,6 +44,8 @@ class Calls(Base):
     walked: int
 
     def call(self, env: Env, node: ast.expr, callee: Type, args: Sequence[Type], keywords: Mapping[str, Type]) -> Type:
+        if not isinstance(callee, Union):
+            return self._call_one(env, node, callee, args, keywords)
         return join(self._call_one(env, node, each, args, keywords) for each in options(without_none(callee)))
 
     def _call_one(
@@ -113,8 +116,10 @@ class Calls(Base):
         node, module = function.node, function.module
         if function.bound is not None:
             args = [function.bound, *args]
-        key = (node, tuple(args), keywords_of(keywords), function.around, self.muted > 0)
         making = self.is_made_now(function.bound)
+        if self.muted and not making and not isinstance(node, ast.Lambda):
+            return self._declared_result(function)
+        key = (node, tuple(args), keywords_of(keywords), function.around, self.muted > 0)
         if not making and key in self.known:
             return self.known[key]
         if node in self.active:
@@ -152,9 +157,15 @@ class Calls(Base):
         returned: list[Type] = []
         if self.run(node.body, env, returned):
             returned.append(Nothing())
-        found = join(returned)
-        declared = self.annotated(function.module, node.returns, env)
-        return declared if isinstance(found, Unknown) and declared is not None and self.muted else found
+        return join(returned)
+
+    def _declared_result(self, function: Function) -> Type:
+        """The type of the result of a call before the loop: that of the annotation, as the function is not walked."""
+        node = function.node
+        assert not isinstance(node, ast.Lambda)
+        home = Env(function.module, {}, function.around)
+        declared = self.annotated(function.module, node.returns, home) if node.returns is not None else None
+        return declared or Unknown(f"`{node.name}` has no annotation that shows what it returns")
 
     def _bind_arguments(self, env: Env, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]) -> bool:
         given = function.node.args
@@ -230,10 +241,6 @@ class Calls(Base):
                 continue
             if qualname == "functools.wraps":
                 continue  # it copies the name and the text of another function
-            if isinstance(target, Function):
-                made = self.evaluate(call, env) if call is not None else target
-                found = self.call(env, each, made, [found], {})
-                continue
             return self.note(function.module, each, "a decorator that is not listed")
         return found
 

@@ -9,6 +9,7 @@ from scanify.analysis.language.base import Base
 from scanify.analysis.language.types import (
     Array,
     Env,
+    Fields,
     Function,
     Given,
     LibraryObject,
@@ -42,15 +43,29 @@ class Constructors(Base):
         self, env: Env, node: ast.expr, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
     ) -> Type:
         if self.is_enum(cls):
-            return Object(cls, ())
+            return Object(cls, Fields.of({}))
         if not self.understood_class(env, node, cls):
             return Unknown(f"the class `{cls.name}` is not understood")
-        made = self._own_fields(env, node, cls, args, keywords)
-        return Object(cls, keywords_of(made)) if made is not None else Object(cls)
+        if not self.muted:
+            return Object(cls, Fields.of(self._own_fields(env, node, cls, args, keywords)))
+        if cls in self.filling:
+            return Object(cls)
+        chain, args, keywords = (*self.filling, cls), tuple(args), dict(keywords)
+
+        def walk() -> dict[str, Type]:
+            before, self.filling = self.filling, chain
+            with self.silent():
+                made = self._own_fields(env, node, cls, args, keywords)
+            self.filling = before
+            return made
+
+        return Object(cls, Fields((cls, args, keywords_of(keywords)), walk))
+
+    filling: tuple[Definition, ...] = ()  # classes whose constructors are walked for their fields
 
     def _own_fields(
         self, env: Env, node: ast.expr, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
-    ) -> dict[str, Type] | None:
+    ) -> dict[str, Type]:
         method = self.classes.method(cls, "__init__")
         if method is not None:
             made = self.run_constructor(method[0], method[1], cls, args, keywords)
@@ -133,7 +148,7 @@ class Constructors(Base):
         """Walk a constructor and return the types of the fields that it stores."""
         made: dict[str, Type] = dict(begun or {})
         self.making.append((cls, made))
-        self.call_function(Function(owner.module, function, None, Object(cls, ()), owner), args, keywords)
+        self.call_function(Function(owner.module, function, None, Object(cls, Fields.of({})), owner), args, keywords)
         self.making.pop()
         return made
 
@@ -173,7 +188,7 @@ class Constructors(Base):
 
     def is_made_now(self, value: Type | None) -> bool:
         """True of the object whose constructor is being walked."""
-        return bool(self.making) and value == Object(self.making[-1][0], ())
+        return bool(self.making) and value == Object(self.making[-1][0], Fields.of({}))
 
     declared_fields: dict[object, dict[str, Type]]
 

@@ -15,6 +15,7 @@ from scanify.analysis.language.types import (
     Array,
     ClassOf,
     Env,
+    Fields,
     Function,
     Given,
     Items,
@@ -198,7 +199,7 @@ class Objects(Base):
 
     def alternatives(self, value: Object) -> list[Definition]:
         """The classes that an object may be of."""
-        return [value.cls] if value.fields is not None else [value.cls, *self.classes.heirs(value.cls)]
+        return [value.cls] if value.made is not None else [value.cls, *self.classes.heirs(value.cls)]
 
     def of_object(self, env: Env, node: ast.expr, value: Object, name: str) -> Type:
         """The attribute of an object: a method, a property, a field, a constant, in each class it may be of."""
@@ -227,7 +228,7 @@ class Objects(Base):
         fields = self.classes.fields(cls)
         if methods and not (name in fields and self._is_above(cls, fields[name].owner, methods[0][0])):
             owner = methods[0][0]
-            this = value if value.cls is cls else Object(cls, value.fields)
+            this = value if value.cls is cls else Object(cls, value.made)
             mine = [each for at, each in methods if at is owner]
             return join(self.method(env, node, owner, each, this) for each in mine)
         if name in fields:
@@ -241,7 +242,7 @@ class Objects(Base):
         if own is not None:
             text = f"`{name}` is what the caller of the constructor of `{cls.name}` passes; give a case, or annotate it"
             return Unknown(text, declared=True)
-        if value.fields is not None:
+        if value.made is not None:
             return None
         stored = self.stored_by_constructor(cls, name)
         if stored is not None:
@@ -346,7 +347,7 @@ class Objects(Base):
     def _of_class(self, env: Env, node: ast.expr, cls: Definition, name: str) -> Type:
         """An attribute of the class itself: an alternative constructor, a static method, a constant."""
         if self.is_enum(cls):
-            return Object(cls, ())
+            return Object(cls, Fields.of({}))
         found = self.classes.method(cls, name)
         if found is not None:
             owner, function = found

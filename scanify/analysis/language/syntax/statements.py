@@ -1,7 +1,7 @@
 """Statements: what each kind binds, and which way the code goes on. One that is not listed is not understood."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from scanify.analysis.index.meaning import External
 from scanify.analysis.index.module import Module
@@ -28,7 +28,7 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.lower.text import dotted
 
-_ROUNDS = 4  # of a loop until its names keep their types
+_ROUNDS = 3  # of a loop until its names keep their types
 _MUTATORS = tables.MUTATORS
 
 
@@ -38,15 +38,20 @@ class Statements(Base):
     target: ast.AST | None = None  # the loop that is asked about
 
     def run(self, body: Sequence[ast.stmt], env: Env, returned: list[Type]) -> bool:
-        return all(self._statement(each, env, returned) for each in body)
+        return all(self._statement(each, env, returned) and not self.reached for each in body)
 
-    def at_target(self, env: Env) -> None:
-        """Called with the names where the loop that is asked about stands."""
+    reached = False
+
+    passes = False  # a loop around it is walked for the types of its names
+
+    def at_target(self, env: Env) -> bool:
+        """Called with the names where the loop that is asked about stands; True if it is passed by."""
+        return False
 
     def _statement(self, node: ast.stmt, env: Env, returned: list[Type]) -> bool:
         """Walk one statement; True if the next one may be reached."""
-        if node is self.target:
-            self.at_target(env)
+        if node is self.target and self.at_target(env):
+            return True
         match node:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return True
@@ -153,7 +158,7 @@ class Statements(Base):
     def _for(self, node: ast.For, env: Env, returned: list[Type]) -> bool:
         value = self.evaluate(node.iter, env)
         element = self.element(env.module, node.iter, value)
-        self._rounds(env, lambda inner: self._once(node, element, inner, returned))
+        self._rounds(node, env, lambda inner: self._once(node, element, inner, returned))
         self.run(node.orelse, env, returned)
         return True
 
@@ -163,22 +168,37 @@ class Statements(Base):
 
     def _while(self, node: ast.While, env: Env, returned: list[Type]) -> bool:
         self.truth(env.module, node.test, self.evaluate(node.test, env))
-        self._rounds(env, lambda inner: self.run(node.body, inner, returned))
+        self._rounds(node, env, lambda inner: self.run(node.body, inner, returned))
         return True
 
-    def _rounds(self, env: Env, once) -> None:  # type: ignore[no-untyped-def]
-        """Walk a loop's body until its names keep their types; those that do not have none."""
+    def _rounds(self, node: ast.stmt, env: Env, once: Callable[[Env], object]) -> None:
+        """Walk a loop's body until its names keep their types; those that do not have none.
+
+        The loop that is asked about, if it is in the body, is reached with the types of all iterations.
+        """
+        if self.target is not None and self.muted and any(each is self.target for each in ast.walk(node)):
+            before, self.passes = self.passes, True
+            self._until_kept(env, once)
+            self.passes = before
+            once(env.copy())
+        else:
+            self._until_kept(env, once)
+
+    def _until_kept(self, env: Env, once: Callable[[Env], object]) -> None:
+        before = dict(env.names)
         for _ in range(_ROUNDS):
             inner = env.copy()
             once(inner)
-            before = dict(env.names)
+            changed = []
             for name, value in inner.names.items():
-                env.names[name] = join([before.get(name), value]) if name in before else value
-            if env.names == before:
+                env.names[name] = join([env.names[name], value]) if name in before else value
+                if name in before and env.names[name] != before[name]:
+                    changed.append(name)
+            if not changed:
                 return
-        for name, value in env.names.items():
-            if before.get(name) != value:
-                env.names[name] = Unknown(f"`{name}` has another type in each iteration")
+            before = {name: env.names[name] for name in before}
+        for name in changed:
+            env.names[name] = Unknown(f"`{name}` has another type in each iteration")
 
     _unpacks = False  # an argument is unpacked: its parts are arguments, too
 
