@@ -74,3 +74,21 @@ def test_numbers_that_a_name_has_are_no_iterator():
     before = "chosen = range(len(self.layers))"
     plan = only(model("for layer, i in zip(self.layers, chosen):\n    x = layer(x) * i", before=before))
     assert isinstance(plan, Plan), plan
+
+
+@pytest.mark.parametrize(
+    ("walked", "decided"),
+    [
+        ("iter([2.0])", Plan),
+        ("reversed([2.0])", Plan),
+        ("iter({'a': 2.0}.values())", Plan),
+        ("drawn", Refusal),
+        ("iter(drawn)", Refusal),
+        ("zip(range(1), drawn)", Refusal),
+    ],
+)
+def test_a_body_that_draws_from_an_iterator_of_its_own_is_for_a_case(walked, decided):
+    loop = f"for layer in self.layers:\n    first = next({walked})\n    x = layer(x) * first"
+    found = only(model(loop, before="drawn = iter([1.0, 2.0, 3.0, 4.0])"))
+    assert isinstance(found, decided), found
+    assert not found.safe if isinstance(found, Plan) else found.rule == "SCN207"

@@ -85,7 +85,9 @@ class Libraries(Base):
         """The type that a listed function returns."""
         qualname = callee.qualname
         package, _, name = qualname.rpartition(".")
-        if package == "builtins" and name in ACTING and callee.of is None:
+        first = args[0] if args else None
+        made_here = isinstance(first, Items) and first.kind == "iterator"  # what was made before is an effect by itself
+        if package == "builtins" and name in ACTING and callee.of is None and not (name == "next" and made_here):
             return self.effect(env.module, node, f"`{name}` has a side effect")
         if (noted := noted_in([*args, *keywords.values()])) is not None:
             return noted
