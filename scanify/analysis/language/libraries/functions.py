@@ -85,11 +85,13 @@ class Libraries(Base):
         """The type that a listed function returns."""
         qualname = callee.qualname
         package, _, name = qualname.rpartition(".")
-        first = args[0] if args else None
-        made_here = isinstance(first, Items) and first.kind == "iterator"  # what was made before is an effect by itself
-        if package == "builtins" and name in ACTING and callee.of is None and not (name == "next" and made_here):
-            return self.effect(env.module, node, f"`{name}` has a side effect")
-        if (noted := noted_in([*args, *keywords.values()])) is not None:
+        noted = noted_in([*args, *keywords.values()])
+        if package == "builtins" and name in ACTING and callee.of is None:
+            # An iterator that was made before the iteration is an effect where it is named.
+            drawn = any(isinstance(each, Items) and each.kind == "iterator" for each in args[:1]) or noted is not None
+            if name != "next" or not drawn:
+                return self.effect(env.module, node, f"`{name}` has a side effect")
+        if noted is not None:
             return noted
         if callee.of is not None:
             return self.call_method(env, node, callee, package, name, args, keywords)
