@@ -140,8 +140,8 @@ def test_a_constructor_that_is_not_understood_may_make_other_layers() -> None:
     ("init", "text"),
     [
         ("self.layers = [Block(8, key=key)] * n", "the list repeats one layer object with `*`"),
-        ("block = Block(8, key=key)\nself.layers = [block for _ in range(n)]", "every layer is the same object"),
-        ("block = Block(8, key=key)\nself.layers = [block, Other(), block]", "stands in the list more than once"),
+        ("block = Block(8, key=key)\nself.layers = [block for _ in range(n)]", "several layers may be one object"),
+        ("block = Block(8, key=key)\nself.layers = [block, Other(), block]", "several layers may be one object"),
         (
             f"pool = {MANY}\nself.layers = [pool[i % 2] for i in range(n)]",
             "several layers may be one object, `pool[i % 2]`",

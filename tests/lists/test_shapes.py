@@ -137,7 +137,7 @@ OPEN = {
     "its default": ("self.layers = default(n, key)", "gets `found` from its caller"),
     "given away": (f"layers = {MANY}\nregister(layers)\nself.layers = layers", "given to `register`"),
     "other name": (f"layers = {MANY}\nmore = layers\nself.layers = layers", "another name, `more`"),
-    "popped": (f"layers = {MANY}\nlayers.pop()\nself.layers = layers", "`layers.pop` changes the list"),
+    "popped": (f"layers = {MANY}\nlayers.pop()\nself.layers = layers", "`layers.pop` may change the list"),
     "assigned by number": (
         f"layers = {MANY}\nlayers[0] = Other()\nself.layers = layers",
         "an element of `layers` is replaced",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from scanify.analysis.alike.shared import held_by_class, held_by_constructor, shared_objects
+from scanify.analysis.alike.shared import held_by_class, held_by_constructor, modules_of_lists, shared_objects
 from scanify.analysis.alike.written import writes_into
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import is_static
@@ -58,7 +58,9 @@ def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood
     unlike = next(_unlike(project, layers, understood), None)
     if unlike is None:
         return Alike(Holds.ARRAY_STACKED)
-    return Alike(unlike=unlike, obligations=tuple(_compared_by_own_rule(project, layers)))
+    return Alike(
+        unlike=unlike, obligations=(*modules_of_lists(project, layers), *_compared_by_own_rule(project, layers))
+    )
 
 
 # -- layers that may differ --------------------------------------------------------------------------------------------

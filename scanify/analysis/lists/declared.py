@@ -1,11 +1,12 @@
 """Classes of objects and of elements of lists, by annotations."""
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.layer_list import Class
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -15,6 +16,7 @@ _THROUGH = frozenset(
     "Annotated Final ClassVar Required NotRequired ReadOnly InitVar AbstractVar AbstractClassVar".split()
 )
 _DATA = ("builtins.", "jax.Array", "jax.numpy.", "numpy.", "jax.typing.", "enum.")
+_ARRAY_TYPES = frozenset({"Array", "ndarray", "ArrayLike"})
 _NO_DATA = frozenset("builtins.object builtins.type builtins.callable".split())
 
 
@@ -22,8 +24,8 @@ _NO_DATA = frozenset("builtins.object builtins.type builtins.callable".split())
 class Declared:
     """The class in an annotation: of the elements if it is a list, else of the object itself.
 
-    `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `optional`: None
-    is allowed.
+    `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `array`: an array
+    is named, and no number. `optional`: None is allowed.
     """
 
     cls: Class | None = None
@@ -31,6 +33,7 @@ class Declared:
     of_dict: bool = False
     data: bool = False
     optional: bool = False
+    array: bool = False
 
 
 def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None) -> Declared:
@@ -38,6 +41,12 @@ def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None)
     annotation = unquoted(annotation) if annotation is not None else None
     if annotation is None:
         return Declared()
+    names = {getattr(each, "id", getattr(each, "attr", "")) for each in nodes_in(annotation)}
+    array = bool(names & _ARRAY_TYPES) and not names & {"int", "float", "bool"}
+    return replace(_declared(project, module, annotation), array=array)
+
+
+def _declared(project: ProjectFacts, module: Module, annotation: ast.expr) -> Declared:
     match annotation:
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
             return _union(project, module, [left, right])

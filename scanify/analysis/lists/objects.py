@@ -3,17 +3,25 @@
 import ast
 from collections.abc import Iterator
 
+from scanify.analysis.classes.nnx import VARIABLES
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.declared import declared
+from scanify.analysis.language.tables import MEASURING
+from scanify.analysis.lists.contents import Contents
+from scanify.analysis.lists.declared import Declared, declared
 from scanify.analysis.lists.fields import field_facts, related_to
 from scanify.analysis.lists.home import Home, columns
-from scanify.analysis.lists.layer_list import Class
+from scanify.analysis.lists.layer_list import Class, identity
+from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Put, statements_about
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, scope_of
 from scanify.analysis.project_facts import ProjectFacts
 
 _DEEPEST = 6  # attributes of attributes that are followed; a deeper one has no class that is shown
+ARRAY = External("jax.Array")
+_ARRAYS = ("jax.numpy.", "jax.random.")
+_KEYS = frozenset("PRNGKey fold_in key split".split())
+_PLAIN_PARTS = frozenset("shape dtype ndim size itemsize item tolist".split())
 
 
 def home_of(project: ProjectFacts, module: Module, node: ast.AST) -> Home:
@@ -23,7 +31,7 @@ def home_of(project: ProjectFacts, module: Module, node: ast.AST) -> Home:
 
 
 def class_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int = 0) -> Class | None:
-    """Return the class of an object, or of each element of a list; None if it is not shown."""
+    """Return the class of an object, `ARRAY` for an array; None if it is not shown."""
     if depth > _DEEPEST:
         return None
     match node:
@@ -34,25 +42,61 @@ def class_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int =
                 return Definition(module, scope.owner.name, scope.owner)
             return _of_name(project, module, node, depth)
         case ast.Attribute(value=value, attr=attr):
+            holder = home_of(project, module, node).meaning(value)
+            if isinstance(holder, Definition) and isinstance(holder.node, ast.ClassDef):
+                constant = project.classes.constant(holder, attr)
+                return class_of(project, constant[0].module, constant[1], depth + 1) if constant else None
             owner = class_of(project, module, value, depth + 1)
-            return _of_field(project, owner, attr) if isinstance(owner, Definition) else None
-        case ast.Subscript(value=ast.Attribute(value=value, attr=attr)):
-            owner = class_of(project, module, value, depth + 1)
-            return element_class(project, owner, attr) if isinstance(owner, Definition) else None
+            if isinstance(owner, External):
+                of_array = owner == ARRAY and attr not in _PLAIN_PARTS
+                return ARRAY if of_array or attr in ("weight", "bias") else None
+            return _of_field(project, owner, attr) if owner is not None else None
+        case ast.Subscript(value=value):
+            of_array = class_of(project, module, value, depth + 1) == ARRAY
+            return ARRAY if of_array else element_class(project, module, value, depth)
+        case ast.BinOp(left=left, right=right):
+            return ARRAY if ARRAY in (class_of(project, module, each, depth + 1) for each in (left, right)) else None
         case ast.Call():
-            found = home_of(project, module, node).meaning(node.func)
-            return found if isinstance(found, Definition | External) and project.classes.is_module(found) else None
+            return _of_call(project, module, node, depth)
         case _:
             return None
 
 
-def element_class(project: ProjectFacts, owner: Definition, attribute: str) -> Class | None:
-    """Return the one class of the elements of a field that holds a list."""
-    facts = field_facts(project, owner, attribute)
-    if facts.contents.made and not facts.contents.open:
-        classes = {getattr(each.cls, "node", each.cls): each.cls for each in facts.contents.made}
+def _of_call(project: ProjectFacts, module: Module, node: ast.Call, depth: int) -> Class | None:
+    """The class that a call makes an object of, or an array that a function or a method of an array computes."""
+    found = home_of(project, module, node).meaning(node.func)
+    if isinstance(found, External):
+        if found.qualname.startswith(_ARRAYS):
+            return ARRAY if found.qualname.rpartition(".")[2] not in MEASURING | _KEYS else None
+        return found if project.classes.is_module(found) or found.qualname in VARIABLES else None
+    if isinstance(found, Definition):
+        return found if project.classes.is_module(found) else None
+    if isinstance(node.func, ast.Call):
+        return ARRAY if home_of(project, module, node).library(node.func).endswith("vmap") else None
+    method = node.func if isinstance(node.func, ast.Attribute) else None
+    return ARRAY if method is not None and class_of(project, module, method, depth + 1) == ARRAY else None
+
+
+def element_class(project: ProjectFacts, module: Module, node: ast.expr, depth: int = 0) -> Class | None:
+    """Return the one class of the elements of a list, which a field or a local name holds."""
+    contents, said = contents_of(project, module, node, depth)
+    if contents.made and not contents.open:
+        classes = {identity(each.cls): each.cls for each in contents.made}
         return next(iter(classes.values())) if len(classes) == 1 else None
-    return facts.declared.cls if facts.declared.listed else None
+    return said.cls if said.listed else None
+
+
+def contents_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int = 0) -> tuple[Contents, Declared]:
+    """Return what a list holds by the code that fills it, and by the annotation of the field that it is."""
+    if isinstance(node, ast.Attribute):
+        owner = class_of(project, module, node.value, depth + 1)
+        if not isinstance(owner, Definition):
+            return Contents(), Declared()
+        facts = field_facts(project, owner, node.attr)
+        return facts.contents, facts.declared
+    reader = ContentsReader(project)
+    reader.value(home_of(project, module, node), node)
+    return reader.contents, Declared()
 
 
 def _of_field(project: ProjectFacts, owner: Definition, attribute: str) -> Class | None:
@@ -63,10 +107,12 @@ def _of_field(project: ProjectFacts, owner: Definition, attribute: str) -> Class
         if made is not None:
             return made
     annotated = project.classes.fields(owner).get(attribute)
-    if annotated is None:
-        return None
-    found = declared(project, annotated.owner.module, annotated.statement.annotation)
-    return None if found.listed else found.cls
+    return _of_annotation(project, annotated.owner.module, annotated.statement.annotation) if annotated else None
+
+
+def _of_annotation(project: ProjectFacts, module: Module, annotation: ast.expr | None) -> Class | None:
+    said = declared(project, module, annotation)
+    return ARRAY if said.array else None if said.listed else said.cls
 
 
 def assigned_values(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[tuple[Module, ast.expr]]:
@@ -82,20 +128,21 @@ def assigned_values(project: ProjectFacts, cls: Definition, attribute: str) -> I
 def _of_name(project: ProjectFacts, module: Module, node: ast.Name, depth: int) -> Class | None:
     home = home_of(project, module, node).binder(node)
     values = home.values_of(node.id)
-    if not values and home.is_local(node) and home.function is not None:
-        said = next((each.annotation for each in parameters(home.function) if each.arg == node.id), None)
-        found = declared(project, module, said)
-        return None if found.listed else found.cls
-    if home.is_local(node) and home.is_parameter(node.id):
-        return None  # which is assigned, too
     container = walked_by(home, node)
-    if container is not None and len(values) <= 1:
-        if isinstance(container, ast.Attribute):
-            owner = class_of(project, module, container.value, depth + 1)
-            return element_class(project, owner, container.attr) if isinstance(owner, Definition) else None
-        return None
-    value = values[0][1] if len(values) == 1 else None
-    return class_of(project, module, value, depth + 1) if value is not None else None
+    if container is not None and len(values) <= 1 and not home.is_parameter(node.id):
+        return element_class(project, module, container, depth)
+    if home.is_local(node):
+        arguments = parameters(home.function) if home.function is not None else ()
+        said = [each.annotation for each in arguments if each.arg == node.id]
+        if said:
+            return _of_annotation(project, module, said[0]) if not values else None
+        value = values[0][1] if len(values) == 1 else None
+        return class_of(project, module, value, depth + 1) if value is not None else None
+    match home.meaning(node):
+        case Definition(module=other, node=ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value)):
+            return class_of(project, other, value, depth + 1)
+        case _:
+            return None
 
 
 def walked_by(home: Home, node: ast.Name) -> ast.expr | None:

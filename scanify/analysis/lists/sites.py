@@ -109,11 +109,10 @@ def _is_behind(statement: ast.stmt, other: ast.stmt) -> bool:
 def _changed_later(home: Home, body: Sequence[ast.stmt], put: Put) -> ast.stmt | None:
     """The statement that changes the local list that is assigned, after the assignment: both are one list."""
     names = {each.id for each in nodes_in(put.value) if isinstance(each, ast.Name) and home.is_local(each)}
-    for name in names:
-        for each in statements_about(home, body, name):
-            again = any(loop in put.loops for loop in getattr(each, "loops", ()))  # before in the text, after in time
-            if isinstance(each, Grown) and (again or _is_behind(each.statement, put.statement)):
-                return each.statement
+    for each in (about for name in names for about in statements_about(home, body, name)):
+        again = any(loop in put.loops for loop in getattr(each, "loops", ()))  # before in the text, after in time
+        if isinstance(each, Grown) and (again or _is_behind(each.statement, put.statement)):
+            return each.statement
     return None
 
 
