@@ -7,6 +7,7 @@ from scanify.nn.functional import fold as fold
 from scanify.nn.functional import map as map
 from scanify.nn.functional import scan as scan
 from scanify.nn.load_unstacked import load_unstacked as load_unstacked
+from scanify.nn.members_first import members_first as members_first
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy as ScanCheckpointPolicy
 from scanify.nn.scans.checkpoint import remat_policy_override as remat_policy_override
 from scanify.nn.scans.checkpoint import tree_checkpoint_name as tree_checkpoint_name

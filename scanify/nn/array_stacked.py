@@ -18,6 +18,7 @@ from scanify.nn.checks.named_layer import named_layer
 from scanify.nn.layer_axis import Shapes, layer_axes, layers_first, moved, shapes_of
 from scanify.nn.layer_sequence import LayerSequence
 from scanify.nn.list_manners import position_of
+from scanify.nn.padding import padded, repeated_last
 from scanify.nn.programs.build_rows import build_rows
 from scanify.nn.programs.built_alike import refuse_built_unlike
 from scanify.nn.programs.eager import applied
@@ -82,7 +83,7 @@ class ArrayStacked(LayerSequence[M]):
     num_layers: int = eqx.field(static=True)
     gradient_checkpointing: RematPolicy = eqx.field(static=True, default=True)
     level: int = eqx.field(static=True, default=0, repr=False)
-    shapes: Shapes = eqx.field(static=True, default=(), repr=False)
+    shapes: Shapes = eqx.field(static=True, default=Shapes(), repr=False)
 
     def __init__(
         self,
@@ -125,7 +126,7 @@ class ArrayStacked(LayerSequence[M]):
         if not count:
             none: ArrayStacked[B] = _of_none(gradient_checkpointing)
             return none
-        return ArrayStacked(stack_layers(built), count, gradient_checkpointing)
+        return padded(ArrayStacked(stack_layers(built), count, gradient_checkpointing))
 
     @staticmethod
     def init(
@@ -178,7 +179,7 @@ class ArrayStacked(LayerSequence[M]):
                 return arrays
 
             stacked: B = eqx.combine(build_rows(one, jax.tree.map(jnp.asarray, given), count), *others)
-            return ArrayStacked(stacked, count, gradient_checkpointing)
+            return padded(ArrayStacked(stacked, count, gradient_checkpointing))
 
         return build
 
@@ -269,8 +270,11 @@ class ArrayStacked(LayerSequence[M]):
         nodes, treedef = jax.tree.flatten(self.stacked, is_leaf=mine)
         axes = type(self)._axes(self)
         chosen = treedef.unflatten(map(choose, nodes, axes))
-        shapes = shapes_of(chosen, axes, mine)
+        shapes = shapes_of(chosen, axes, mine, like=self.shapes)
         return ArrayStacked(chosen, len(positions), self.gradient_checkpointing, self.level, shapes)
+
+    def _padded(self, length: int) -> LayerSequence[M]:
+        return type(self)._chosen(self, repeated_last(self.num_layers, length))
 
     def with_layers(self, layers: Sequence[M]) -> "ArrayStacked[M]":
         """This stack with the leaves of `layers`, one for each position, which differ in no more than arrays.
@@ -296,7 +300,7 @@ class ArrayStacked(LayerSequence[M]):
             else:
                 filled.append(column[0])
         stacked = treedef.unflatten(filled)
-        shapes = shapes_of(stacked, axes, mine)
+        shapes = shapes_of(stacked, axes, mine, like=self.shapes)
         return ArrayStacked(stacked, self.num_layers, self.gradient_checkpointing, self.level, shapes)
 
     def with_layer(self, index: Any, layer: M) -> "ArrayStacked[M]":
@@ -310,7 +314,8 @@ class ArrayStacked(LayerSequence[M]):
 
     def _outlines(self) -> Iterable[M]:
         shapes: M = jax.tree.map(lambda leaf: struct(leaf) if has_aval(leaf) else leaf, self.stacked)
-        return take_layers(layers_first(shapes, self.shapes, self.num_layers, own(self.level)), [0], self.level)
+        first = layers_first(shapes, self.shapes.marked(), self.num_layers, own(self.level))
+        return take_layers(first, [0], self.level)
 
     def __repr__(self) -> str:
         layer = eqx.tree_pformat(*self._outlines(), struct_as_array=True)

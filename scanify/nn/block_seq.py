@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from scanify.nn.arguments.axes import InAxes, parameter_names
 from scanify.nn.arguments.layer_inputs import Ref
@@ -13,8 +14,9 @@ from scanify.nn.covers.cover import cheapest_cover
 from scanify.nn.covers.describe import describe
 from scanify.nn.layer_axis import Shapes, layer_axes, layers_first, moved, shapes_of
 from scanify.nn.layer_sequence import LayerSequence
-from scanify.nn.layer_store import Places, Store, check_stacks, entries, fill, restack, store
+from scanify.nn.layer_store import Place, Places, Store, check_stacks, entries, fill, restack, store
 from scanify.nn.list_manners import L, position_of
+from scanify.nn.padding import padded, repeated_last
 from scanify.nn.programs.eager import applied
 from scanify.nn.programs.layer_call import Call, TracedCall, as_scan, trace_call
 from scanify.nn.programs.layer_programs import Kinds
@@ -66,7 +68,7 @@ class BlockSeq(LayerSequence[L]):
     order: tuple[int, ...] = eqx.field(static=True)
     gradient_checkpointing: RematPolicy = eqx.field(static=True, default=True)
     level: int = eqx.field(static=True, default=0, repr=False)
-    shapes: Shapes = eqx.field(static=True, default=(), repr=False)
+    shapes: Shapes = eqx.field(static=True, default=Shapes(), repr=False)
 
     def __check_init__(self) -> None:
         ScanCheckpointPolicy.of(self.gradient_checkpointing)
@@ -85,7 +87,10 @@ class BlockSeq(LayerSequence[L]):
         del layers  # a list that the caller made for this call is gone, and so are its layers once they are stacked
         kept = store(built)
         shapes = shapes_of(kept.stacks)
-        return BlockSeq(kept.stacks, kept.rests, kept.places, kept.order, gradient_checkpointing, kept.level, shapes)
+        made: BlockSeq[B] = BlockSeq(
+            kept.stacks, kept.rests, kept.places, kept.order, gradient_checkpointing, kept.level, shapes
+        )
+        return padded(made)
 
     def describe(self) -> str:
         """What is found where fields and leaves alone are compared: `48 layers: 8 x (5 x Local + Global)`.
@@ -157,7 +162,7 @@ class BlockSeq(LayerSequence[L]):
     # -- a sequence of layers ---------------------------------------------------------------------------------------
 
     def _outlines(self) -> list[L]:
-        stacks = type(self)._layers_first(self)
+        stacks = layers_first(self.stacks, self.shapes.marked())
         return type(self).with_arrays(self, lambda array, row: Ref(array, row).struct(), stacks)
 
     def __len__(self) -> int:
@@ -174,6 +179,16 @@ class BlockSeq(LayerSequence[L]):
         order = tuple(self.order[position] for position in positions)
         return dataclasses.replace(self, order=order)
 
+    def _padded(self, length: int) -> "BlockSeq[L]":
+        """This sequence with longer stacks, and one more layer for each, the last entry of its arrays."""
+        one_of = {place.stack: which for which, place in enumerate(self.places)}
+        rests = (*self.rests, *(self.rests[which] for which in one_of.values()))
+        more = (Place(stack, (length - 1,) * len(self.places[which].rows)) for stack, which in one_of.items())
+        order = (*self.order, *range(len(self.rests), len(rests)))
+        made = dataclasses.replace(self, rests=rests, places=Places((*self.places, *more)), order=order)
+        longer = jax.tree.map(lambda array: array[np.array(repeated_last(len(array), length))], self.stacks)
+        return type(made)._with_stacks(made, longer, [0] * len(jax.tree.leaves(longer)))
+
     def with_layer(self, index: Any, layer: Any) -> "BlockSeq[Any]":
         """This sequence with another layer, of any kind, in place of that at `index`.
 
@@ -184,6 +199,8 @@ class BlockSeq(LayerSequence[L]):
         made = BlockSeq.of(layers, gradient_checkpointing=self.gradient_checkpointing)
         added = set(layer_axes(self.stacks, self.shapes))
         axes = [*added] * len(jax.tree.leaves(made.stacks))
+        if self.shapes.members_first:
+            made = dataclasses.replace(made, shapes=made.shapes.marked())
         return type(made)._with_stacks(made, made.stacks, axes) if len(added) == 1 else made
 
     def with_layers(self, layers: Sequence[L]) -> "BlockSeq[L]":
@@ -199,7 +216,7 @@ class BlockSeq(LayerSequence[L]):
         """This sequence with stacks whose layers are moved from axis 0 to these axes."""
         leaves, treedef = jax.tree.flatten(stacks)
         stacks = treedef.unflatten([moved(leaf, 0, axis or 0) for leaf, axis in zip(leaves, axes, strict=True)])
-        return dataclasses.replace(self, stacks=stacks, shapes=shapes_of(stacks, axes))
+        return dataclasses.replace(self, stacks=stacks, shapes=shapes_of(stacks, axes, like=self.shapes))
 
     def __repr__(self) -> str:
         return f"BlockSeq({self.describe()}, gradient_checkpointing={self.gradient_checkpointing!r})"

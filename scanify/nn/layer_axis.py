@@ -1,11 +1,14 @@
 """The axis of each array of a stack along which the layers lie.
 
 A stack keeps the shapes that its arrays had when it was built, with the layers along axis 0. `jax.vmap` of its
-constructor, `jax.lax.map` or a stack around it add axes in front of these. So the layer axis of an array is the number
-of axes that were added, whatever their sizes.
+constructor, `jax.lax.map` or a stack around it add axes in front of these, so the layer axis of an array is the number
+of axes that were added. `out_axes=1` adds them elsewhere. The record shows that unless an added axis is as long as the
+stack: then it has to be known that added axes are in front (`scanify.nn.members_first`).
 """
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -14,8 +17,19 @@ import numpy as np
 
 from scanify.nn.trees.leaves import aval_text, has_aval, is_numpy
 
-# The key paths of a stack, each with the shape that its array has without added axes, or None for any other leaf.
-Shapes = tuple[tuple[str, tuple[int, ...] | None], ...]
+
+@dataclass(frozen=True)
+class Shapes:
+    """The record of a stack: the key path of each leaf, with the shape that its array has without added axes, or None
+    for any other leaf. `members_first`: axes are added in front of these, even if one is as long as the stack.
+    """
+
+    arrays: tuple[tuple[str, tuple[int, ...] | None], ...] = ()
+    members_first: bool = False
+
+    def marked(self) -> "Shapes":
+        return dataclasses.replace(self, members_first=True)
+
 
 _MISSING: Any = object()
 
@@ -30,15 +44,18 @@ def shapes_of(
     axes: Iterable[int | None] | None = None,
     is_leaf: Any = None,
     shape: Callable[[Any], tuple[int, ...] | None] = shape_of,
+    *,
+    like: Shapes = Shapes(),
 ) -> Shapes:
-    """The record of a stack whose arrays have the layers along these axes, or along axis 0."""
+    """The record of a stack whose arrays have the layers along these axes, or along axis 0; marked as `like` is."""
     found = jax.tree_util.tree_flatten_with_path(tree, is_leaf=is_leaf)[0]
     axes = [0] * len(found) if axes is None else list(axes)
     shapes = [None if axis is None else shape(leaf) for (_, leaf), axis in zip(found, axes, strict=True)]
-    return tuple(
+    arrays = tuple(
         (jax.tree_util.keystr(path), size[axis:] if size else None)
         for (path, _), size, axis in zip(found, shapes, axes, strict=True)
     )
+    return Shapes(arrays, like.members_first)
 
 
 def layer_axes(
@@ -52,13 +69,14 @@ def layer_axes(
     """Return the axis of the layers for each leaf, None for a leaf without one, as a number that layers share.
 
     An array of another shape than in the record, as after `equinox.tree_at`, has the axis of those that have theirs.
-    If none has, the axis is 0 if no axis was added, or it is an error if the axis must be `known`.
+    If none has, the axis is 0 if no axis was added, or it is an error if the axis must be `known`. So it is if a single
+    layer may lie along one of two axes.
 
     Raises:
         ValueError: the axis cannot be told from the record.
     """
     found = jax.tree_util.tree_flatten_with_path(tree, is_leaf=is_leaf)[0]
-    record = dict(shapes)
+    record = dict(shapes.arrays)
     now = [(path, shape(leaf)) for path, leaf in found]
     exact = [_exact(path, size, record) for path, size in now]
     usual = {axis for axis in exact if axis is not None and axis is not _MISSING}
@@ -72,6 +90,9 @@ def layer_axes(
                 axis = 0
             if axis is None or not 0 <= axis < len(size):
                 raise ValueError(_unknown(path, size, built))
+        # Where each has one entry, the entries are the same along both axes, and their shapes may not be.
+        if axis and size and size[axis] in size[:axis] and (known or size[axis] > 1) and not shapes.members_first:
+            raise ValueError(_open(path, size, axis))
         axes.append(axis)
     return axes
 
@@ -96,8 +117,17 @@ def _unknown(path: tuple[Any, ...], size: Sequence[int], built: Sequence[int] | 
     return (
         "expected arrays of a stack to have the shapes in which they were built, with the layers along axis 0, or more "
         f"axes in front; {jax.tree_util.keystr(path)} has shape {list(size)} and {was}, so its axis of layers is not "
-        "known. Build a stack whose arrays were replaced anew, `ArrayStacked(stack.stacked, stack.num_layers)`. What "
-        "an optimiser keeps for a whole stack has no form for its layers: wrap it in `scanify.optim.per_layer`"
+        "known. Build an ensemble without `out_axes`. Build a stack whose arrays were replaced anew, "
+        "`ArrayStacked(stack.stacked, stack.num_layers)`. What an optimiser keeps for a whole stack has no form for "
+        "its layers: wrap it in `scanify.optim.per_layer`"
+    )
+
+
+def _open(path: tuple[Any, ...], size: Sequence[int], axis: int) -> str:
+    return (
+        f"the axis of layers is not known: {jax.tree_util.keystr(path)} has shape {list(size)} and was built as "
+        f"{list(size[axis:])}, so an added axis is as long as the stack. If all axes were added in front, as by "
+        "`equinox.filter_vmap` without `out_axes`, mark the model, `scanify.nn.members_first(model)`"
     )
 
 

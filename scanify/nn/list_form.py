@@ -137,10 +137,10 @@ class Kind:
             return treedef[0].unflatten(found)
 
         stacked = form.unflatten([joined(node, column) for node, column in zip(nodes, columns, strict=True)])
-        other = {
-            at: size for at, size in shapes_of(stacked, axes, mine, lambda leaf: getattr(leaf, "shape", None)) if size
-        }
-        return ArrayStacked(stacked, len(layers), self.policy, self.level, tuple((dict(self.shapes) | other).items()))
+        record = shapes_of(stacked, axes, mine, lambda leaf: getattr(leaf, "shape", None))
+        other = {at: size for at, size in record.arrays if size}
+        shapes = replace(self.shapes, arrays=tuple((dict(self.shapes.arrays) | other).items()))
+        return ArrayStacked(stacked, len(layers), self.policy, self.level, shapes)
 
 
 def _axis_like(node: Any, shape: tuple[int, ...]) -> int:

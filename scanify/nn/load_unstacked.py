@@ -1,9 +1,10 @@
 """Old checkpoints, of lists of layers, loaded into models that have stacks in their place."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+import equinox as eqx
 import jax
 
 from scanify.checkpoints import stack_leaves
@@ -11,13 +12,14 @@ from scanify.checkpoints.formats.equinox import EquinoxFile
 from scanify.checkpoints.formats.open_file import EQUINOX, format_of, open_file
 from scanify.errors import ScanifyError
 from scanify.nn.list_form import outline
+from scanify.nn.members_first import with_known_axes
 from scanify.nn.state_dict import filled_like, from_state_dict, to_state_dict
 from scanify.nn.trees.leaves import has_aval, is_number
 
 T = TypeVar("T")
 
 
-def load_unstacked(path_or_file: str | Path | IO[bytes], like: T, prefix: str = "") -> T:
+def load_unstacked(path_or_file: str | Path | IO[bytes], like: T | Callable[[], T], prefix: str = "") -> T:
     """`like` with what was saved of it when it had a list of layers in place of each `ArrayStacked` and `BlockSeq`.
 
         model = scanify.nn.load_unstacked("old.eqx", eqx.filter_eval_shape(GPT, config, key=key))
@@ -27,21 +29,36 @@ def load_unstacked(path_or_file: str | Path | IO[bytes], like: T, prefix: str = 
     - `path_or_file`: a file of `equinox.tree_serialise_leaves`, a safetensors file or a NumPy archive, whose names are
         those of `to_state_dict(old_model)`. An open binary file holds Equinox's leaves from where it stands.
     - `like`: what to fill: the rewritten model, or any pytree that holds it, as `(model, optimiser_state)`; with arrays
-        or `jax.ShapeDtypeStruct`s. Arrays are sharded as those that they replace.
+        or `jax.ShapeDtypeStruct`s. Arrays are sharded as those that they replace. A function without arguments that
+        returns it is run without weights (`eqx.filter_eval_shape`), and shows along which axes the layers lie in an
+        ensemble with as many members as layers; a tree does only if it is marked (`scanify.nn.members_first`).
     - `prefix`: for files with names, what those of `like` begin with.
 
     Equinox's leaves are read one after another: no more is in memory than what is loaded and the largest of them. Of
     files with names all arrays are read before they are stacked.
 
     **Raises** ValueError where the file has other leaves than the list form of `like`, naming those that are missing or
-    have another shape or dtype; nothing is cast. `scanify convert` makes a new file of an old one.
+    have another shape or dtype, and where an axis of layers is not known; nothing is cast. `scanify convert` makes a
+    new file of an old one.
     """
+    tree: T = _built(like)
     try:
         if isinstance(path_or_file, str | Path):
-            return _from_path(Path(path_or_file), like, prefix)
-        return _from_file(path_or_file, like)
+            return _from_path(Path(path_or_file), tree, prefix)
+        return _from_file(path_or_file, tree)
     except ScanifyError as error:
         raise ValueError(str(error)) from None
+
+
+def _built(like: Any) -> Any:
+    """The tree that is given, or that a function builds. A model can be called, too, but it is no leaf."""
+    if not callable(like) or not jax.tree_util.all_leaves([like]):
+        return like
+
+    def outlines() -> Any:
+        return eqx.filter_eval_shape(like)
+
+    return with_known_axes(outlines(), outlines)
 
 
 def _from_path(path: Path, like: T, prefix: str) -> T:

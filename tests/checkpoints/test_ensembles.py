@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scanify.checkpoints import convert
-from scanify.nn import ArrayStacked, load_unstacked, to_state_dict
+from scanify.nn import ArrayStacked, BlockSeq, load_unstacked, members_first, to_state_dict
 from tests.checkpoints.nests import check
 from tests.command import Tool
 
@@ -59,10 +59,60 @@ def test_as_many_members_as_layers(tool: Tool) -> None:
     weight = stacked.layers.stacked.weight
     for found in (
         eqx.tree_deserialise_leaves(tool.folder / "new.eqx", outlines),
-        load_unstacked(tool.folder / "old.eqx", outlines),
+        load_unstacked(tool.folder / "old.eqx", lambda: ensemble(ArrayStacked.of)),
+        load_unstacked(tool.folder / "old.eqx", members_first(outlines)),
     ):
         assert jnp.array_equal(found.layers.stacked.weight, weight)
         assert not jnp.array_equal(found.layers.stacked.weight, weight.swapaxes(0, 1))
+
+
+@pytest.mark.parametrize("kind", [ArrayStacked.of, BlockSeq.of], ids=["ArrayStacked", "BlockSeq"])
+@pytest.mark.parametrize("out_axes", [1, 2, -1])
+def test_members_behind_the_layers_are_refused(tool: Tool, kind: Any, out_axes: int) -> None:
+    """As many members as layers, and as wide: the shapes are those of an ensemble with the members in front."""
+    name = kind.__qualname__.partition(".")[0]
+    file = f"behind_{name}_{out_axes % 4}.py"
+    there = MODEL.replace("key))(", f"key), out_axes=eqx.if_array({out_axes}))(")
+    tool.write(file, there.replace("ArrayStacked", name))
+    space: dict[str, Any] = {}
+    exec(there, space)
+    build = lambda: space["ensemble"](kind)  # noqa: E731
+    eqx.tree_serialise_leaves(tool.folder / "old.eqx", ensemble(list))
+    done = tool("convert", "old.eqx", "new.eqx", "--like", f"{file}:like")
+    assert (done.code, "Build the ensemble without `out_axes`" in done.err) == (2, True)
+    assert not (tool.folder / "new.eqx").exists()
+    with pytest.raises(ValueError, match=r"Build the ensemble without `out_axes`"):
+        load_unstacked(tool.folder / "old.eqx", build)
+    with pytest.raises(ValueError, match=r"axis of layers is not known"):
+        load_unstacked(tool.folder / "old.eqx", build())
+
+
+def test_a_constructor_that_needs_the_number_of_layers_does_not_show_the_axis(tmp_path: Path) -> None:
+    def build() -> Any:
+        net = ensemble(ArrayStacked.of)
+        assert len(net.layers) == 3
+        return net
+
+    eqx.tree_serialise_leaves(tmp_path / "old.eqx", ensemble(list))
+    with pytest.raises(ValueError, match=r"an added axis is as long as the stack"):
+        load_unstacked(tmp_path / "old.eqx", build)
+    load_unstacked(tmp_path / "old.eqx", lambda: members_first(build()))
+
+
+def test_a_stack_that_is_not_built_anew_does_not_show_the_axis(tmp_path: Path) -> None:
+    kept = ensemble(ArrayStacked.of)
+    eqx.tree_serialise_leaves(tmp_path / "old.eqx", ensemble(list))
+    with pytest.raises(ValueError, match=r"an added axis is as long as the stack"):
+        load_unstacked(tmp_path / "old.eqx", lambda: kept)
+
+
+def test_a_jitted_constructor_is_traced_again_and_not_kept(tmp_path: Path) -> None:
+    build = eqx.filter_jit(lambda: ensemble(ArrayStacked.of))
+    eqx.tree_serialise_leaves(tmp_path / "old.eqx", ensemble(list))
+    for _ in range(2):
+        loaded = load_unstacked(tmp_path / "old.eqx", lambda: build())
+        assert jnp.array_equal(loaded.layers.stacked.weight, ensemble(ArrayStacked.of).layers.stacked.weight)
+        assert len(build().layers) == 3
 
 
 def test_names_leave_the_axis_open(tool: Tool) -> None:
@@ -149,8 +199,8 @@ def test_moments_lie_as_the_parameters_do(tmp_path: Path) -> None:
     def moment(run: Any, layer: int) -> Any:
         return run[1][0].nu.layers[layer].weight
 
-    old, like = run(list), eqx.filter_eval_shape(lambda: run(ArrayStacked.of))
+    old = run(list)
     eqx.tree_serialise_leaves(tmp_path / "old.eqx", old)
-    loaded = load_unstacked(tmp_path / "old.eqx", like)
+    loaded = load_unstacked(tmp_path / "old.eqx", lambda: run(ArrayStacked.of))
     assert all(jnp.array_equal(moment(loaded, at), moment(old, at)) for at in range(3))
     assert loaded[1][0].nu.layers.stacked.weight.shape == (3, 3, 3, 3)

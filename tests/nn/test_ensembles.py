@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from scanify.nn import ArrayStacked, BlockSeq, from_state_dict, to_state_dict
+from scanify.nn import ArrayStacked, BlockSeq, from_state_dict, members_first, to_state_dict
 from scanify.nn.list_form import list_form
 
 KINDS = pytest.mark.parametrize("kind", [ArrayStacked.of, BlockSeq.of], ids=["ArrayStacked", "BlockSeq"])
@@ -27,9 +27,16 @@ class Layer(eqx.Module):
         return jnp.tanh(self.weight @ x) * self.scale
 
 
-def ensemble(kind: Callable[[Any], Any], members: int = 3, count: int = 3) -> Any:
+def unmarked(kind: Callable[[Any], Any], members: int = 3, count: int = 3, out_axes: int = 0) -> Any:
     keys = jax.random.split(jax.random.key(0), members)
-    return eqx.filter_vmap(lambda key: kind([Layer(k) for k in jax.random.split(key, count)]))(keys)
+    make = eqx.filter_vmap(
+        lambda key: kind([Layer(k) for k in jax.random.split(key, count)]), out_axes=eqx.if_array(out_axes)
+    )
+    return make(keys)
+
+
+def ensemble(kind: Callable[[Any], Any], members: int = 3, count: int = 3) -> Any:
+    return members_first(unmarked(kind, members, count))
 
 
 def equal(layers: Any, others: Any) -> bool:
@@ -45,6 +52,46 @@ def test_it_is_the_list_of_its_layers(kind: Any, members: int) -> None:
     changed = stack.with_layer(1, layers[0])
     assert equal(changed.unstacked(), [layers[0], layers[0], layers[2]])
     assert jax.tree.leaves(changed)[0].shape == jax.tree.leaves(stack)[0].shape == (members, 3, 3, 3)
+
+
+@KINDS
+def test_an_added_axis_as_long_as_the_stack_has_to_be_marked(kind: Any) -> None:
+    """The shapes of the arrays are the same with `out_axes=1`, and the axis of the layers is another one."""
+    for out_axes in (0, 1):
+        stack = unmarked(kind, out_axes=out_axes)
+        assert repr(stack)
+        for read in (
+            lambda stack: stack[0],
+            lambda stack: stack.unstacked(),
+            lambda stack: stack.with_layer(0, unmarked(list)[0]),
+            lambda stack: stack.fold_via(lambda layer, x: x)(0.0),
+            lambda stack: list_form(stack),
+            to_state_dict,
+        ):
+            with pytest.raises(ValueError, match=r"added axis is as long as the stack.*members_first\(model\)"):
+                read(stack)
+            read(members_first(stack))
+    assert unmarked(kind, members=4)[0].weight.shape == (4, 3, 3)
+    assert unmarked(kind, members=1, count=1)[0].weight.shape == (1, 3, 3)
+
+
+@KINDS
+def test_an_axis_behind_that_of_the_layers_is_refused(kind: Any) -> None:
+    for members, out_axes in ((4, 1), (4, 2), (4, -1), (1, 1), (1, -1)):
+        with pytest.raises(ValueError, match=r"its axis of layers is not known. Build an ensemble without `out_axes`"):
+            unmarked(kind, members, out_axes=out_axes)[0]
+
+
+def test_the_mark_is_kept_and_is_that_of_all_stacks() -> None:
+    class Outer(eqx.Module):
+        inner: Any
+
+    marked = members_first({"a": ArrayStacked.of([Outer(ensemble(BlockSeq.of)) for _ in range(2)])})["a"]
+    for stack in (marked, marked.take([1, 1]), marked.with_layer(0, marked[1])):
+        assert stack.shapes.members_first and stack.stacked.inner.shapes.members_first
+    inner = marked[0].inner
+    for stack in (inner, inner.with_layer(0, inner[1]), inner.with_layers(list(inner))):
+        assert stack.shapes.members_first
 
 
 @KINDS
@@ -92,6 +139,7 @@ def test_a_number_that_layers_share_stays_one_for_all_of_them() -> None:
     stack = jax.vmap(lambda key: ArrayStacked.of([Layer(k) for k in jax.random.split(key, 3)]))(
         jax.random.split(jax.random.key(0), 3)
     )
+    stack = members_first(stack)
     stack = eqx.tree_at(lambda s: s.stacked.number, stack, jnp.array([1, 2, 3]))
     assert [layer.number.tolist() for layer in stack] == [[1, 2, 3]] * 3
 
@@ -120,6 +168,7 @@ def test_arrays_that_are_replaced_follow_the_others() -> None:
     stack = eqx.filter_vmap(lambda k: ArrayStacked.of([Two(k * jnp.ones((2, 2)), k * jnp.ones(2)) for _ in range(2)]))(
         jnp.arange(2.0)
     )
+    stack = members_first(stack)
     wider = eqx.tree_at(lambda s: s.stacked.weight, stack, jnp.arange(16.0).reshape(2, 2, 2, 2, 1))
     assert (wider[1].weight == jnp.arange(16.0).reshape(2, 2, 2, 2, 1)[:, 1]).all()
     both = eqx.tree_at(lambda s: s.stacked, stack, {"other": jnp.zeros((2, 2, 5))})

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from scanify.nn import ArrayStacked, BlockSeq
+from scanify.nn import ArrayStacked, BlockSeq, members_first
 from scanify.optim import per_layer
 from tests.checkpoints.models import Model, listed, nested, with_layers
 from tests.optim.test_per_layer import OPTIMISERS, arrays, as_list, assert_close, trained
@@ -16,7 +16,7 @@ optax = pytest.importorskip("optax", reason="per_layer wraps optimisers of optax
 
 
 def ensemble(make: Any, members: int = 4) -> Model:
-    return eqx.filter_vmap(make)(jnp.arange(members))
+    return members_first(eqx.filter_vmap(make)(jnp.arange(members)))
 
 
 def four(kind: Any) -> Any:
@@ -35,6 +35,14 @@ def test_a_stack_is_trained_as_a_list_is(name: str, kind: Any) -> None:
     listed, _ = trained(OPTIMISERS[name](), ensemble(four(list)))
     stacked, _ = trained(per_layer(OPTIMISERS[name]()), ensemble(four(kind)))
     assert_close(as_list(stacked), as_list(listed))
+
+
+@pytest.mark.parametrize("out_axes", [0, 1])
+def test_an_ensemble_that_does_not_say_where_its_members_are_is_refused(out_axes: int) -> None:
+    """It has as many members as layers, so that the norms of layers would be those of members with `out_axes=1`."""
+    make = eqx.filter_vmap(lambda seed: four(ArrayStacked.of)(seed).layers, out_axes=eqx.if_array(out_axes))
+    with pytest.raises(ValueError, match=r"axis of layers is not known.*members_first"):
+        per_layer(optax.lamb(1e-2)).init(arrays(make(jnp.arange(4))))
 
 
 def test_the_moments_lie_as_the_parameters_do() -> None:

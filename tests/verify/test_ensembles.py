@@ -108,13 +108,26 @@ CASES = {
     "a stack by hand": (SOURCE, BY_HAND, 3),
     "stacks of stacks": (PAIRS, PAIR, 3),
 }
+BEHIND = (
+    SOURCE.replace("self.gain * ", "")
+    .replace("        self.gain = jnp.ones(())\n", "")
+    .replace("    gain: jax.Array\n", "")
+)
+BEHIND = BEHIND.replace(MAKE, "eqx.filter_vmap(Net, out_axes=1)(keys)").replace("if_array(0), 0)", "if_array(1), 0)")
+UNKNOWN = {
+    "as many members as layers, as wide": (BEHIND, 3),
+    "as many members as layers": (BEHIND.replace("(3, 3)", "(4, 4)"), 3),
+    "as many members as layers are wide": (BEHIND.replace("split(key, 3)", "split(key, 4)"), 3),
+    "other numbers of members": (BEHIND, 5),
+    "one member, one layer": (BEHIND.replace("split(key, 3)", "split(key, 1)"), 1),
+}
 
 
-def ensemble(module, members):
+def ensemble(module, members, width=3):
     def build():
         return (
             module.Ensemble(jax.random.split(jax.random.key(0), members)),
-            (jnp.linspace(-1.0, 1.0, 3 * members).reshape(members, 3),),
+            (jnp.linspace(-1.0, 1.0, width * members).reshape(members, width),),
             {},
         )
 
@@ -154,3 +167,21 @@ def test_ensembles_of_stacks_become_ensembles_of_lists(load_twice):
     options = {"policies": (None,), "requested": None, "abstract": True, "measure": False}
     result = compare_case("case", ensemble(two.after, 3), ensemble(two.before, 3), **options)
     assert statuses(result) == PROVED and result.good
+
+
+@pytest.mark.parametrize("kind", ["ArrayStacked", "BlockSeq"])
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_members_behind_the_layers_say_nothing(load_twice, name, kind):
+    """The rewrite is right: its arrays are those of the layers, in another order, which the shapes may hide."""
+    from scanify.verify.compare.compare import compare_case
+
+    source, members = UNKNOWN[name]
+    layers = next(line for line in source.splitlines() if "self.layers =" in line).partition("= ")[2]
+    two = load_twice(source, {layers: f"{kind}.of({layers})", LOOP: STACK[LOOP]})
+    width = 4 if "(4, 4)" in source else 3
+    options = {"policies": (None,), "requested": None, "abstract": False, "measure": False}
+    result = compare_case("case", *(ensemble(each, members, width) for each in (two.before, two.after)), **options)
+    assert (result.parameters.status, result.good) == (Status.NOT_RUN, False)
+    assert "out_axes" in result.parameters.reason
+    built = [ensemble(each, members, width)() for each in (two.before, two.after)]
+    assert jnp.allclose(*(model(*args) for model, args, _ in built), atol=1e-6)

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from scanify.errors import ScanifyError
+from scanify.on_call import on_call
 from scanify.verify.cases.case import CaseSpec, article, parse_case
 from scanify.verify.versions.project import module_name, search_places
+
+with_known_axes = on_call("scanify.nn.members_first", "with_known_axes")  # which needs jax
 
 EXAMPLE = "def like(): return GPT(CONFIG, key=jax.random.key(0))"
 
@@ -37,14 +40,21 @@ def tree_like(text: str, model: str | None) -> Any:
         own = isinstance(leaf, np.ndarray | np.generic)  # with a dtype that jax may not have
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if own else shape
 
-    try:
+    def outlines() -> Any:
         leaves, treedef = jax.tree.flatten(eqx.filter_eval_shape(built))
         return treedef.unflatten(map(outline, leaves, held))
+
+    try:
+        tree = outlines()
     except Exception as error:
         raise ScanifyError(
             f"{text}: could not be run without weights (under equinox.filter_eval_shape): "
             f"{type(error).__name__}: {error}"
         ) from error
+    try:
+        return with_known_axes(tree, outlines)
+    except ValueError as error:
+        raise ScanifyError(f"{text}: {error}") from None
 
 
 def _function(spec: CaseSpec, model: str | None) -> Callable[[], Any]:

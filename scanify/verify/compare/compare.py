@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.user_rules import has_derivative_rules
@@ -23,6 +24,7 @@ from scanify.verify.compare.parameters import from_any_key, same_parameters, unl
 from scanify.verify.compare.tangents import tangents
 from scanify.verify.leaves.correspond import Mismatch
 from scanify.verify.leaves.layer_names import Layer
+from scanify.verify.leaves.unknown_axes import unknown_axes
 from scanify.verify.linen.align import SAME_START, aligned
 from scanify.verify.measure.in_passing import in_passing
 from scanify.verify.measure.measure import Executables, from_trace
@@ -117,9 +119,13 @@ class _Case:
         with self.steps.step("match"):
             both = pair(first, second)
         if isinstance(both, Mismatch):
-            return self.stopped(Verdict(Status.FAILED, f"the models have different structures: {both}"))
+            failed = Verdict(Status.FAILED, f"the models have different structures: {both}")
+            return self.stopped(_unknown((before, first), (after, second)) or failed)
         with self.steps.step("parameters"):
             parameters = self.same_start(before, after, first, second, both)
+        unknown = _unknown((before, first), (after, second)) if parameters.status is Status.FAILED else None
+        if unknown is not None:
+            return self.stopped(unknown)
         if self.witness is not None:
             self.witness.matched(both.found, both.avals)
         with self.steps.step("trace"):
@@ -365,6 +371,16 @@ class _Case:
         before = find_layers(subject, subject.original.forward)
         missing = None if before is None else missing_layers(before, found)
         return () if missing is None else (missing,)
+
+
+def _unknown(*versions: tuple[Case, Built]) -> Verdict | None:
+    """NOT RUN if the axis of the layers in a stack is not known, so that leaves may have been matched wrongly."""
+
+    def again(case: Case, built: Built) -> Callable[[], Any]:
+        return lambda: build(case, abstract=True, streams=built.streams).tree
+
+    why = unknown_axes(*((built.tree, again(case, built)) for case, built in versions))
+    return None if why is None else Verdict(Status.NOT_RUN, why)
 
 
 def _under(policy: Policy) -> str:

@@ -137,7 +137,8 @@ def layers_of(stack: ArrayStacked[Any] | BlockSeq[Any]) -> list[Any]:
     mine = own(stack.level)
     tree = stack.stacks if isinstance(stack, BlockSeq) else stack.stacked
     nodes, treedef = jax.tree.flatten(tree, is_leaf=mine)
-    axes = layer_axes(tree, stack.shapes, mine, lambda leaf: leaf.shape if isinstance(leaf, Slot) else None, known=True)
+    shapes = stack.shapes.marked()  # a wrong axis can fail what is right, and cannot pass what is wrong
+    axes = layer_axes(tree, shapes, mine, lambda leaf: leaf.shape if isinstance(leaf, Slot) else None, known=True)
     nodes = [node if axis is None else node.along(axis) for node, axis in zip(nodes, axes, strict=True)]
     if isinstance(stack, BlockSeq):
         return stack.with_arrays(lambda slot, row: slot if row is None else slot.entry(row), treedef.unflatten(nodes))
