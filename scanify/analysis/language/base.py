@@ -24,7 +24,7 @@ from scanify.analysis.language.types import (
     Type,
     Types,
     Unknown,
-    join,
+    changeable_in,
     options,
 )
 from scanify.analysis.obligation import Kind, Obligation
@@ -37,8 +37,7 @@ class Base(ABC):
     """The state of one walk.
 
     `muted` is positive while code is walked that does not run in the loop: nothing it does is an obligation. `raising`
-    is positive in the arguments of an exception. `clock` counts containers that are made, `since` is its value when the
-    iteration began: containers made later may be changed.
+    is positive in the arguments of an exception.
     """
 
     def __init__(self, project: ProjectFacts) -> None:
@@ -49,22 +48,18 @@ class Base(ABC):
         self.reasons: dict[str, dict[str, Place | None]] = {}  # why operations are not understood, with their texts
         self.effects: dict[str, Place | None] = {}
         self.notes: dict[str, None] = {}
-        self.known: dict[object, Type] = {}  # types that functions return, by their arguments
         self.called: set[int] = set()  # the nodes of attributes that are called
         self.muted = 0
+        self.missed = 0  # operations before the loop that are not understood
         self.raising = 0
-        self.clock = 0
-        self.past = -1_000_000_000  # apart from the numbers of the clock, which count as negative when they are old
-        self.sites: dict[tuple[int, bool], int] = {}
-        self.since = 0
         self.active: list[ast.AST] = []
         self.parts: set[int] = set()  # the nodes of which only a part or the length is read
-        self.grown: dict[int, Type] = {}  # what was added to containers, by their numbers
 
     # -- obligations -----------------------------------------------------------------------------------------------
 
     def note(self, module: Module, node: ast.AST, why: str) -> Unknown:
         """Record that an operation is not understood, and return the type of its result."""
+        self.missed += self.muted > 0
         if not self.muted:
             text = code_of(module, node) + ("()" if id(node) in self.called else "")
             place = module.place(node) if hasattr(node, "lineno") else None
@@ -106,38 +101,17 @@ class Base(ABC):
         finally:
             self.muted -= 1
 
-    def tick(self, node: ast.AST | None = None) -> int:
-        """The number of a container that is made now; negative if the code runs before the iteration.
+    @property
+    def own(self) -> bool:
+        """True of the containers that are made now: the code is of the iteration."""
+        return not self.muted
 
-        Containers that one display makes have one number: what is added to one may be in each.
-        """
-        site = id(node), self.muted > 0
-        if site not in self.sites:
-            self.clock += not self.muted
-            self.past -= self.muted > 0
-            if node is None:
-                return self.past if self.muted else self.clock
-            self.sites[site] = self.past if self.muted else self.clock
-        return self.sites[site]
-
-    def is_fresh(self, number: int) -> bool:
-        """True if a container was made in this iteration."""
-        return number > self.since
-
-    def grow(self, holder: Items, value: Type | None) -> None:
-        """Record that a container, under whatever name, has another element or its elements in another order."""
-        number = abs(holder.fresh)
-        changed = value if value is not None else holder.element
-        if number and changed is not None:
-            self.grown[number] = join([*([self.grown[number]] if number in self.grown else ()), changed])
-            self.known.clear()  # a function may return another element of it now
-
-    def current(self, value: Type) -> Type:
-        """A container with the elements that were added to it under other names."""
-        if isinstance(value, Items) and abs(value.fresh) in self.grown:
-            elements = [value.element] if value.element is not None else []
-            return Items(value.kind, None, join([*elements, self.grown[abs(value.fresh)]]), value.fresh)
-        return value
+    def forget(self, env: Env, values: Sequence[Type]) -> None:
+        """Forget local containers that code before the loop may change, which is not understood or not walked."""
+        held = [part for value in values for part in changeable_in(value)]
+        for name, value in env.names.items() if held else ():
+            if any(part in held for part in changeable_in(value)):
+                env.names[name] = Unknown(f"code before the loop may change `{name}` in a way that is not followed")
 
     def may_act(self, value: Type, *methods: str) -> bool:
         """True if a value may be an object of the project whose method does more than compute.

@@ -14,7 +14,7 @@ from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.language.carries import kept_conditions, start_conditions
 from scanify.analysis.language.libraries.modules import LAYER
-from scanify.analysis.language.project.calls import about
+from scanify.analysis.language.names import names_of
 from scanify.analysis.language.types import (
     Array,
     ClassOf,
@@ -127,7 +127,7 @@ class _LoopWalker(Walker):
         module = self.loop.module
         with self.silent():
             if not scopes:
-                self.run(module.tree.body, Env(module), [])
+                self.run(module.tree.body, Env(module, facts=names_of(module.tree)), [])
             else:
                 self._enter(scopes[-1])
         if self.layers is None:
@@ -139,9 +139,8 @@ class _LoopWalker(Walker):
         node, module = scope.node, self.loop.module
         assert isinstance(node, (*FUNCTIONS, ast.Lambda))
         owner = self._owner(scope)
-        env = Env(
-            module, {}, None, owner, several=self._bound_in_loop() | about(node).several, rebound=about(node).rebound
-        )
+        facts = names_of(node)
+        env = Env(module, {}, None, owner, facts=replace(facts, several=facts.several | self._bound_in_loop()))
         args = node.args
         plain = [*args.posonlyargs, *args.args]
         defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(args.defaults)), *args.defaults]
@@ -214,7 +213,7 @@ class _LoopWalker(Walker):
 
     def _enter_inner(self, node: ast.FunctionDef, env: Env) -> None:
         """Walk a function in a function that holds the loop."""
-        inner = replace(env, names={}, outer=env, own="")
+        inner = replace(env, names={}, outer=env, own="", facts=names_of(node))
         args = node.args
         for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
             inner.names[arg.arg] = self.declared_argument(env.module, arg)
@@ -231,7 +230,7 @@ class _LoopWalker(Walker):
             known = name in self.shape.carry
             env.names[name] = Array(certain=False) if known else Unknown(f"`{name}` is bound in the loop")
         for each in self.shape.collections:
-            env.names[each.name] = Items("list", None, Array(certain=False), self.tick())
+            env.names[each.name] = Items("list", None, Array(certain=False), self.own)
 
     def at_target(self, env: Env) -> bool:
         if self.passes:
@@ -243,14 +242,15 @@ class _LoopWalker(Walker):
     def _iteration(self, env: Env) -> None:
         self.inside = True
         muted, self.muted = self.muted, 0
-        self.since, self.level = self.clock, len(self.active)
+        self.level = len(self.active)
         targets = (name for walk in self.loop.walks for name in target_names(walk.target))
         self.bound = self._bound_in_loop().union(targets) - set(self.shape.carry)
         self.layers_text = self.loop.code(self.shape.layer.base)
         self.collected = frozenset(each.name for each in self.shape.collections) | (
             {self.loop.appends_to} if self.loop.appends_to else frozenset()
         )
-        body = replace(env.copy(), several=self._bound_in_loop(times=2) - set(self.shape.carry))
+        several = self._bound_in_loop(times=2) - set(self.shape.carry)
+        body = replace(env.copy(), facts=replace(env.facts, several=several))
         self.starts = {name: body.lookup(name) or Nothing() for name in self.shape.carry}
         if self.loop.start is not None:  # evaluated before the elements are, which it must not change
             self.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
@@ -360,9 +360,9 @@ class _LoopWalker(Walker):
                 case Items(parts=tuple() as parts):
                     names = option.keys if option.keys is not None else range(len(parts))
                     made = tuple(self._carried(f"{name}[{at!r}]", part) for at, part in zip(names, parts, strict=True))
-                    found.append(Items(option.kind, made, None, self.tick(), option.keys))
+                    found.append(Items(option.kind, made, None, self.own, option.keys))
                 case Items():
-                    found.append(Items(option.kind, None, Array(f"{name}[...]"), self.tick()))
+                    found.append(Items(option.kind, None, Array(f"{name}[...]"), self.own))
                 case Object(cls=cls, fields=tuple() as fields):
                     found.append(Object(cls, Fields.of({at: self._field(name, cls, at, each) for at, each in fields})))
                 case Unknown():

@@ -39,9 +39,9 @@ def plain_arrays(values: Types) -> Type:
     """An array or arrays without what is known of shapes."""
     if len(values) == 1 and isinstance(values[0], Items):
         return (
-            Items(values[0].kind, None, Array(), values[0].fresh)
+            Items(values[0].kind, None, Array(), values[0].own)
             if values[0].parts is None
-            else Items(values[0].kind, tuple(plain_arrays([each]) for each in values[0].parts), None, values[0].fresh)
+            else Items(values[0].kind, tuple(plain_arrays([each]) for each in values[0].parts), None, values[0].own)
         )
     return Array()
 

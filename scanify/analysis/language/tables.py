@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
-
 # The functions of libraries that only compute, by package (`exports.txt`). Left out of what the packages export is what
 # reads or writes files and settings, changes an argument, or gives an object with methods of its own.
 EXPORTS = {
@@ -39,14 +37,6 @@ CHANGING = frozenset(
     "operator.isub operator.itruediv operator.ixor numpy.copyto numpy.put numpy.place numpy.putmask "
     "numpy.fill_diagonal numpy.put_along_axis numpy.add.at numpy.subtract.at numpy.multiply.at".split()
 )
-LEVELS = frozenset("debug info warning warn error critical exception log".split())
-WRITES = ("builtins.print", "logging.", "warnings.warn")  # what they are given becomes text
-LOGS = ("logging.", "warnings.warn")
-# Under remat the backward pass runs a layer again, and its callbacks with it.
-CALLBACKS = frozenset(
-    "jax.debug.callback jax.experimental.io_callback jax.experimental.host_callback.call "
-    "jax.experimental.host_callback.id_tap".split()
-)
 PURE_BUILTINS = frozenset(
     "abs all any bool bytes callable complex dict divmod enumerate filter float frozenset getattr hasattr hash id int "
     "isinstance issubclass len list map max min object pow range repr reversed round set slice sorted str sum tuple "
@@ -64,14 +54,12 @@ MUTATORS = frozenset(
     "appendleft popleft __next__ __setitem__ __delitem__ move_to_end fill setflags put itemset resize writelines "
     "rotate extendleft subtract".split()
 )
-GROWERS = frozenset("append extend insert appendleft extendleft".split())  # of lists, and of nothing else
 # Methods of generators of random numbers, which give another one each time.
 DRAWS = frozenset(
     "random rand randn randint integers random_sample uniform normal standard_normal permutation permuted choice "
     "choices sample gauss randrange getrandbits exponential lognormal laplace poisson binomial beta gamma "
     "multivariate_normal truncated_normal bytes".split()
 )
-TAKERS = frozenset("pop popitem popleft".split())  # of what changes by it, whatever it is
 # Methods of arrays, and those of tuples, dicts and strings, that only give a value.
 PURE_METHODS = frozenset(
     "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum "
@@ -105,8 +93,6 @@ TAKERS_OF_FUNCTIONS = {
     "fori_loop": (2,), "while_loop": (0, 1), "cond": (1, 2), "switch": (1,), "custom_linear_solve": (0, 2, 3),
     "filter": (1,), "partition": (1,), "tree_at": (0,), "inspect": (0,),
 }  # fmt: skip
-# The arguments of layers of Equinox and Flax that these call, by name or by place.
-CALLED_ARGUMENTS = {"MLP": (4, 5), "Pool": (1,), "Lambda": (0,), "SpectralNorm": (0,), "WeightNorm": (0,), "RNN": (0,)}
 # What asks an array for its value, which a tracer does not have.
 CONCRETE_METHODS = frozenset("item tolist __float__ __int__ __bool__ __index__".split())
 
@@ -119,7 +105,6 @@ IDENTITIES = frozenset(
     "jax.lax.stop_gradient jax.device_put jax.block_until_ready jax.lax.with_sharding_constraint "
     "equinox.filter_shard".split()
 )
-TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"})
 KEYS_MANY = frozenset({"jax.random.split"})
 CALLERS = frozenset(
     "jax.vmap jax.pmap jax.jit jax.checkpoint jax.remat jax.ad_checkpoint.checkpoint jax.named_call jax.grad "
@@ -130,13 +115,9 @@ CALLERS = frozenset(
     "equinox.filter_closure_convert equinox.filter_custom_jvp equinox.filter_eval_shape jax.eval_shape "
     "equinox.internal.noinline jax.custom_batching.custom_vmap".split()
 )
-CHECKPOINTS = frozenset(
-    "jax.checkpoint jax.remat equinox.filter_checkpoint jax.ad_checkpoint.checkpoint".split()
-)  # fmt: skip
 VMAPS = frozenset("jax.vmap equinox.filter_vmap jax.pmap equinox.filter_pmap".split())
 # Each instance makes its own StateIndex, a static marker that differs in every layer (equinox/nn/_stateful.py).
 STATEFUL = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer", "WeightNorm_"})
-STATEFUL_TYPES = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"})
 # Layers of equinox.nn that call nothing they are given.
 PLAIN_LAYERS = tuple(
     "Linear Conv LayerNorm RMSNorm GroupNorm Embedding Dropout Identity AvgPool MaxPool AdaptiveAvg AdaptiveMax PReLU "
@@ -144,38 +125,22 @@ PLAIN_LAYERS = tuple(
 )
 # Arguments of equinox.nn's classes that are numbers to compute with, and no part of a shape.
 RATES = frozenset("p eps inference momentum negative_slope init_scale temperature alpha beta theta".split())
-# Functions that are given a shape, by how many other arguments stand before it; as methods they are given it alone.
-SIZED = {"zeros": 0, "ones": 0, "empty": 0, "full": 0, "eye": 0, "reshape": 1, "broadcast_to": 1, "tile": 1}
-SHAPE_OF_ARRAYS = frozenset(
-    "zeros ones empty full arange eye linspace identity tri normal uniform truncated_normal orthogonal bernoulli "
-    "randint tile repeat reshape broadcast_to choice permutation categorical gumbel glorot_uniform".split()
-)
 # Functions whose results are as long as the values of arrays say, unless they are given a `size`.
 SHAPED_BY_VALUES = frozenset(
     "nonzero flatnonzero argwhere unique unique_values setdiff1d intersect1d union1d compress extract".split()
 )
-# Packages whose functions give arrays, and those of them that ask only for what a tracer knows of its array.
-ARRAY_PACKAGES = ("jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.", "jax.image.", "jax.ops.",
-                  "numpy.", "scipy.", "einops.")  # fmt: skip
 MEASURING = frozenset(
     "shape ndim size dtype result_type promote_types issubdtype isdtype can_cast finfo iinfo iscomplexobj isrealobj "
     "isscalar iterable canonicalize_dtype broadcast_shapes parse_shape".split()
 )
-# Functions and methods of arrays that may give the very array that they are given.
-MAY_BE_SAME = frozenset("asarray array astype reshape ravel squeeze view block_until_ready device_put".split())
 DTYPES = frozenset(
     "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 bool_ complex64 complex128".split()
 )
 VIEWS = frozenset({"T", "mT", "real", "imag"})  # attributes that give an array
 MEASURES = frozenset("shape ndim size dtype weak_type itemsize nbytes sharding aval".split())
-NUMBER_TYPES = frozenset("int float bool complex".split())
 LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())
 # Annotations that say of a field how it is declared, and that it holds what stands in the brackets.
 WRAPPERS_OF_TYPES = frozenset(
     "Annotated Final ClassVar Required NotRequired ReadOnly InitVar AbstractVar AbstractClassVar".split()
 )
 DICT_TYPES = frozenset("dict Dict Mapping MutableMapping OrderedDict".split())
-# Names in the annotation of an argument that say no more than that it is data.
-DATA_TYPES = ARRAY_TYPES | KEY_TYPES | NUMBER_TYPES | LIST_TYPES | frozenset(
-    "PyTree ArrayTree Optional Union Annotated typing jaxtyping jax jnp np numpy chex".split()
-)  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
+from scanify.analysis.language.names import NO_NAMES, Names
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _MOST = 64  # alternatives; more are Unknown
@@ -78,13 +79,13 @@ class Unknown:
 class Items:
     """A tuple, list, dict, set or iterator. `parts` are its elements in order; None if only `each` describes them.
 
-    `fresh` is the number of the iteration scope that made it: containers made in the iteration may be changed in it.
+    `own` is true of one that is made in the iteration, and may be changed in it.
     """
 
     kind: str
     parts: "tuple[Type, ...] | None" = None
     each: "Type | None" = None
-    fresh: int = 0
+    own: bool = False
     keys: tuple[str, ...] | None = None
 
     @property
@@ -99,15 +100,15 @@ class Fields:
     The constructor is walked when a field is read first. Equal calls fill equal fields.
     """
 
-    def __init__(self, call: object, walk: "Callable[[], Mapping[str, Type]]") -> None:
-        self._call = call
+    def __init__(self, given: "tuple[tuple[str | int, Type], ...]", walk: "Callable[[], Mapping[str, Type]]") -> None:
+        self.given = given
         self._walk = walk
 
     @classmethod
     def of(cls, types: "Mapping[str, Type]") -> "Fields":
         """Return fields whose types are known."""
-        call = keywords_of(types)
-        return cls(call, lambda: dict(call))
+        given = keywords_of(types)
+        return cls(given, lambda: dict(given))
 
     @cached_property
     def types(self) -> "tuple[tuple[str, Type], ...]":
@@ -115,10 +116,10 @@ class Fields:
         return keywords_of(self._walk())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fields) and self._call == other._call
+        return isinstance(other, Fields) and self.given == other.given
 
     def __hash__(self) -> int:
-        return hash(self._call)
+        return hash(self.given)
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,7 @@ class Env:
     owner: Definition | None = None  # the class whose method it is, for `super()`
     own: str = ""  # the name of the object that is being constructed
     this: "Type | None" = None  # the object of the method
-    several: frozenset[str] = frozenset()  # names that are bound more than once, which inner functions may see changed
-    rebound: frozenset[str] = frozenset()  # names that inner functions bind
+    facts: Names = NO_NAMES  # what the function does with its names
     inline: bool = False  # a comprehension, which runs where it stands
     depth: int = 0  # functions that call one another around it
 
@@ -167,9 +167,9 @@ class Env:
         inner = False
         while env is not None:
             if name in env.names:
-                if name in env.rebound:
-                    return Unknown(f"a function in the function binds `{name}`")
-                changed = inner and name in env.several
+                if name in env.facts.rebound:
+                    return Unknown(f"a function in the function binds or changes `{name}`")
+                changed = inner and name in env.facts.several
                 return Unknown(f"`{name}` is bound several times around the function") if changed else env.names[name]
             inner |= not env.inline
             env = env.outer
@@ -302,27 +302,13 @@ def _merge(one: Type, other: Type) -> Type:
         shape = one.shape if one.shape == other.shape else None
         return Array(shape, one.cast or other.cast, one.certain and other.certain)
     if isinstance(one, Items) and isinstance(other, Items):
-        if one.fresh != other.fresh and not (is_data(one) and is_data(other)):
-            return Items(one.kind, None, Unknown("it is one of several containers"))
-        fresh = one.fresh if one.fresh == other.fresh else 0
+        own = one.own and other.own
         if one.parts is not None and other.parts is not None and len(one.parts) == len(other.parts):
             parts = tuple(join(pair) for pair in zip(one.parts, other.parts, strict=True))
-            return Items(one.kind, parts, None, fresh, one.keys if one.keys == other.keys else None)
+            return Items(one.kind, parts, None, own, one.keys if one.keys == other.keys else None)
         elements = [each.element for each in (one, other) if each.parts != ()]
-        return Items(one.kind, None, join(elements) if elements else None, fresh)
+        return Items(one.kind, None, join(elements) if elements else None, own)
     return Static(None, getattr(one, "numpy", False) or getattr(other, "numpy", False))
-
-
-def settled(value: Type) -> Type:
-    """A value with its containers as ones that were made long before, which keep their numbers as negative ones."""
-    match value:
-        case Items(parts=parts, each=each):
-            made = None if parts is None else tuple(map(settled, parts))
-            return Items(value.kind, made, None if each is None else settled(each), -abs(value.fresh), value.keys)
-        case Union(options=found):
-            return join(map(settled, found))
-        case _:
-            return value
 
 
 def without_none(value: Type) -> Type:
@@ -362,6 +348,32 @@ def is_data(value: Type) -> bool:
             return all(map(is_data, found))
         case _:
             return False
+
+
+def changeable_in(value: Type) -> "Iterator[Type]":
+    """The containers that others may change, in a value and in what it holds."""
+    for option in options(value):
+        inner: Sequence[Type] = ()
+        match option:
+            case Items():
+                if option.kind != "tuple":
+                    yield option
+                inner = option.parts or ([option.each] if option.each is not None else [])
+            case Object(made=Fields() as made):
+                inner = [each for _, each in made.given]
+            case Applied(function=function):
+                inner = [function, *option.arguments, *(each for _, each in option.keywords)]
+            case Function(bound=of) | LibraryFunction(of=of) if of is not None:
+                inner = [of]
+            case _:
+                pass
+        for each in inner:
+            yield from changeable_in(each)
+
+
+def is_noted(value: Type) -> bool:
+    """True of the result of an operation that is an obligation already."""
+    return isinstance(value, Unknown) and value.noted
 
 
 def keywords_of(values: Mapping[str, Type]) -> tuple[tuple[str, Type], ...]:

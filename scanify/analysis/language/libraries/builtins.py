@@ -80,7 +80,7 @@ class Builtins(Base):
         if name == "dict":
             if args and not isinstance(args[0], Items):
                 return self.note(module, node, why_of(node, args[0]))
-            return Items("dict", tuple(keywords.values()), None, self.tick(), tuple(keywords)) if not args else args[0]
+            return Items("dict", tuple(keywords.values()), None, self.own, tuple(keywords)) if not args else args[0]
         if name in _REDUCTIONS:
             return self._reduced(env, node, name, args)
         if name in _CONVERSIONS or name == "slice":
@@ -97,9 +97,9 @@ class Builtins(Base):
     def _range(self, env: Env, node: ast.expr, args: Types) -> Type:
         first = args[0].text if len(args) == 1 and isinstance(args[0], Static) else None
         if first is not None and first.isdecimal() and int(first) <= _LONGEST:
-            return Items("tuple", (Static(),) * int(first), None, self.tick())
+            return Items("tuple", (Static(),) * int(first), None, self.own)
         if all(map(is_static, args)):
-            return Items("tuple", None, Static(), self.tick())
+            return Items("tuple", None, Static(), self.own)
         return self._needs_value(env, node, args)
 
     def container_made(self, env: Env, node: ast.expr, name: str, args: Types) -> Type:
@@ -110,8 +110,8 @@ class Builtins(Base):
         source = args[0] if args else Items(kind, ())
         parts = source.parts if isinstance(source, Items) and source.kind != "dict" else None
         if parts is not None:
-            return Items(kind, parts[::-1] if name == "reversed" else parts, None, self.tick())
-        return Items(kind, None, self.element(env.module, node, source), self.tick())
+            return Items(kind, parts[::-1] if name == "reversed" else parts, None, self.own)
+        return Items(kind, None, self.element(env.module, node, source), self.own)
 
     def _reduced(self, env: Env, node: ast.expr, name: str, args: Types) -> Type:
         """`sum` and its like of numbers, or of arrays if no value is needed."""
@@ -162,15 +162,15 @@ class Builtins(Base):
         if name in ("map", "filter") and args:
             inner = [self.element(env.module, node, each) for each in args[1:]]
             found = self.call(env, node, args[0], inner, {})
-            return Items("iterator", None, found if name == "map" else inner[0] if inner else Nothing(), self.tick())
+            return Items("iterator", None, found if name == "map" else inner[0] if inner else Nothing(), self.own)
         numbered = name == "enumerate"
         used = args[:1] if numbered else args
         if all(isinstance(each, Items) and each.parts is not None and each.kind != "dict" for each in used):
             rows = list(
                 zip(*(each.parts for each in used if isinstance(each, Items) and each.parts is not None), strict=False)
             )
-            made = [Items("tuple", (*((Static(),) if numbered else ()), *row), None, self.tick()) for row in rows]
-            return Items("iterator", tuple(made), None, self.tick())
+            made = [Items("tuple", (*((Static(),) if numbered else ()), *row), None, self.own) for row in rows]
+            return Items("iterator", tuple(made), None, self.own)
         inner = [self.element(env.module, node, each) for each in used]
-        row = Items("tuple", (*((Static(),) if numbered else ()), *inner), None, self.tick())
-        return Items("iterator", None, row, self.tick())
+        row = Items("tuple", (*((Static(),) if numbered else ()), *inner), None, self.own)
+        return Items("iterator", None, row, self.own)

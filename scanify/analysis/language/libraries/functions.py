@@ -204,8 +204,8 @@ class Libraries(Base):
             return Items(
                 "iterator",
                 None,
-                Items("tuple", tuple(element_of(each) for each in parts), None, self.tick()),
-                self.tick(),
+                Items("tuple", tuple(element_of(each) for each in parts), None, self.own),
+                self.own,
             )
         if root == "copy" and args:
             return args[0]

@@ -70,7 +70,7 @@ class HigherOrder(Base):
             return Applied(qualname, args[0], tuple(args[1:]), keywords_of(keywords))
         if qualname in ("jax.jvp", "jax.linearize"):
             self.call(env, node, args[0], [Array()], {})
-            return Items("tuple", (Array(), LibraryFunction("jax.lax.stop_gradient")), None, self.tick())
+            return Items("tuple", (Array(), LibraryFunction("jax.lax.stop_gradient")), None, self.own)
         if qualname.endswith("eval_shape"):
             self.call(env, node, args[0], list(args[1:]), {})
             return Static()
@@ -112,7 +112,7 @@ class HigherOrder(Base):
         ):
             return Array()
         if name in ("value_and_grad", "filter_value_and_grad"):
-            return Items("tuple", (found, Array()), None, self.tick())
+            return Items("tuple", (found, Array()), None, self.own)
         moved = callee.by.endswith("moved") and isinstance(found, Array)
         return plain_arrays([found]) if moved else found
 
@@ -148,7 +148,7 @@ class HigherOrder(Base):
             inner = (
                 out.parts[1] if isinstance(out, Items) and out.parts is not None and len(out.parts) == 2 else Array()
             )
-            return Items("tuple", (carry, plain_arrays([inner])), None, self.tick())
+            return Items("tuple", (carry, plain_arrays([inner])), None, self.own)
         if handler == "map":
             return plain_arrays([self.call(env, node, values[0], values[1:2], {})])
         if handler == "associative":

@@ -93,18 +93,18 @@ class Methods(Base):
         if name in ("items", "values", "keys", "copy", "popitem"):
             self.in_order(env.module, holder, of)  # type: ignore[attr-defined]
         if name in ("items",) and of.kind == "dict":
-            return Items("iterator", None, Items("tuple", (Static(), element), None, self.tick()), self.tick())
+            return Items("iterator", None, Items("tuple", (Static(), element), None, self.own), self.own)
         if name == "values":
-            return Items("iterator", of.parts, of.each, self.tick())
+            return Items("iterator", of.parts, of.each, self.own)
         if name == "keys":
-            return Items("iterator", None, Static(), self.tick())
+            return Items("iterator", None, Static(), self.own)
         if name == "get" and of.kind == "dict":
             known = args[0] if args else None
             if not all(map(is_static, args[:1])):
                 return self.note(env.module, node, why_of(node, known or Nothing()))
             return join([element, *(args[1:] or [Nothing()])])
         if name == "copy":
-            return Items(of.kind, of.parts, of.each, self.tick(), of.keys)
+            return Items(of.kind, of.parts, of.each, self.own, of.keys)
         if name in ("index", "count"):
             if is_static(of) and all(map(is_static, args)):
                 return Static()

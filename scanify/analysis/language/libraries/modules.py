@@ -88,9 +88,9 @@ class LibraryModules(Base):
         if name == "GRUCell":
             return args[1] if len(args) > 1 else Array()
         if name == "LSTMCell":
-            return Items("tuple", (Array(), Array()), None, self.tick())
+            return Items("tuple", (Array(), Array()), None, self.own)
         if name in _STATEFUL:
-            return Items("tuple", (_kept(args), LibraryObject("equinox.nn.State")), None, self.tick())
+            return Items("tuple", (_kept(args), LibraryObject("equinox.nn.State")), None, self.own)
         if not name.startswith(tables.PLAIN_LAYERS):
             return self.note(env.module, node, f"calling an `{name}` is not listed")
         if name == "Linear":

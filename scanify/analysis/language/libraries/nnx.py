@@ -67,7 +67,7 @@ class NnxObjects(Base):
         if not qualname.endswith(".List"):
             return value
         if isinstance(value, Items):
-            return Items("list", value.parts, value.each, self.tick())
+            return Items("list", value.parts, value.each, self.own)
         return self.note(env.module, node, why_of(node, value))
 
     def call_nnx(self, env: Env, node: ast.expr, value: LibraryObject, args: Types, keywords: Named) -> Type:

@@ -2,13 +2,14 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.libraries.higher import TRANSFORMS, WITH_RULES
+from scanify.analysis.language.names import names_of
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Applied,
@@ -25,15 +26,14 @@ from scanify.analysis.language.types import (
     Union,
     Unknown,
     join,
-    keywords_of,
     options,
     without_none,
 )
-from scanify.analysis.lower.nodes import children, nodes_in
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.lower.text import dotted
 
-_MOST = 250  # calls that are walked for one loop; more are an obligation
+_MOST = 100  # calls that are walked for one loop; more are an obligation
 _KINDS = frozenset({"staticmethod", "classmethod", "property"})
 _SAME = frozenset("jaxtyping.jaxtyped beartype.beartype typeguard.typechecked".split()) | tables.DECORATORS
 
@@ -119,9 +119,6 @@ class Calls(Base):
         making = self.is_made_now(function.bound)
         if self.muted and not making and not isinstance(node, ast.Lambda):
             return self._declared_result(function)
-        key = (node, tuple(args), keywords_of(keywords), function.around, self.muted > 0)
-        if not making and key in self.known:
-            return self.known[key]
         if node in self.active:
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "it calls itself")
@@ -129,9 +126,8 @@ class Calls(Base):
         if self.walked > _MOST:
             home, place = at or (Env(module), node)
             return self.note(home.module, place, f"more than {_MOST:,} calls are read for this loop")
-        facts = about(node)
-        env = Env(module, {}, function.around, function.owner, "", function.bound, facts.several, facts.rebound)
-        env = replace(env, depth=0 if self.muted else len(self.active) + 1)
+        depth = 0 if self.muted else len(self.active) + 1
+        env = Env(module, {}, function.around, function.owner, "", function.bound, names_of(node), depth=depth)
         if not self._bind_arguments(env, function, args, keywords):
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "its arguments do not fit the parameters that are shown")
@@ -141,8 +137,6 @@ class Calls(Base):
         self.active.append(node)
         found = self._result(function, env, at)
         self.active.pop()
-        if not making:
-            self.known[key] = found
         return found
 
     def _result(self, function: Function, env: Env, at: tuple[Env, ast.AST] | None) -> Type:
@@ -152,7 +146,7 @@ class Calls(Base):
         home, place = at or (env, node)
         if isinstance(node, ast.AsyncFunctionDef):
             return self.note(home.module, place, "it waits")
-        if about(node).yields:
+        if names_of(node).yields:
             return self.note(home.module, place, "it is a generator")
         returned: list[Type] = []
         if self.run(node.body, env, returned):
@@ -177,7 +171,7 @@ class Calls(Base):
         if len(args) > len(plain) and given.vararg is None:
             return False
         if given.vararg is not None:
-            names[given.vararg.arg] = Items("tuple", tuple(args[len(plain) :]), None, self.tick())
+            names[given.vararg.arg] = Items("tuple", tuple(args[len(plain) :]), None, self.own)
         for each in (*given.args, *given.kwonlyargs):
             if each.arg in rest:
                 if each.arg in names:
@@ -186,7 +180,7 @@ class Calls(Base):
         if rest and given.kwarg is None:
             return False
         if given.kwarg is not None:
-            names[given.kwarg.arg] = Items("dict", tuple(rest.values()), None, self.tick(), tuple(rest))
+            names[given.kwarg.arg] = Items("dict", tuple(rest.values()), None, self.own, tuple(rest))
         home = Env(function.module, {}, function.around)
         defaults = [None] * (len(plain) - len(given.defaults)) + list(given.defaults)
         for each, default in [
@@ -275,54 +269,6 @@ class Calls(Base):
         body = rule.node.body if isinstance(rule.node.body, list) else [rule.node.body]
         asks = any(isinstance(each, ast.Name) and each.id in names[at : at + 1] for each in nodes_in(*body))
         return Unknown("a rule of its derivative asks what is differentiated") if asks else rule
-
-
-@dataclass(frozen=True)
-class _About:
-    """What the statements of a function are about, without those of functions in it: `several` are the names that it
-    binds more than once, `rebound` those that functions in it bind."""
-
-    yields: bool
-    several: frozenset[str]
-    rebound: frozenset[str]
-
-
-def about(node: ast.AST) -> _About:
-    """The facts of a function; kept with its node."""
-    known: _About | None = getattr(node, "_about", None)
-    if known is None:
-        own = list(_own_nodes(node))
-        yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own)
-        known = _About(yields, _bound_twice(node, own), _rebound(node))
-        setattr(node, "_about", known)  # noqa: B010  # `ast.AST` declares no such attribute
-    return known
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    waiting = list(children(node))
-    while waiting:
-        each = waiting.pop()
-        yield each
-        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            waiting += children(each)
-
-
-def _bound_twice(node: ast.AST, own: Sequence[ast.AST]) -> frozenset[str]:
-    seen: set[str] = set()
-    twice: set[str] = set()
-    for each in own:
-        stored = isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        name = each.id if stored and isinstance(each, ast.Name) else getattr(each, "name", None)
-        if isinstance(name, str) and isinstance(each, ast.Name | ast.FunctionDef | ast.ClassDef):
-            (twice if name in seen else seen).add(name)
-    arguments = getattr(node, "args", None)
-    params = {each.arg for each in nodes_in(arguments) if isinstance(each, ast.arg)} if arguments is not None else set()
-    return frozenset(twice | (seen & params))
-
-
-def _rebound(node: ast.AST) -> frozenset[str]:
-    """The names of a function that functions in it bind."""
-    return frozenset(name for each in ast.walk(node) if isinstance(each, ast.Nonlocal) for name in each.names)
 
 
 def _is_set(keyword: ast.keyword) -> bool:

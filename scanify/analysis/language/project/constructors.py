@@ -50,7 +50,7 @@ class Constructors(Base):
             return Object(cls, Fields.of(self._own_fields(env, node, cls, args, keywords)))
         if cls in self.filling:
             return Object(cls)
-        chain, args, keywords = (*self.filling, cls), tuple(args), dict(keywords)
+        chain = (*self.filling, cls)
 
         def walk() -> dict[str, Type]:
             before, self.filling = self.filling, chain
@@ -59,7 +59,7 @@ class Constructors(Base):
             self.filling = before
             return made
 
-        return Object(cls, Fields((cls, args, keywords_of(keywords)), walk))
+        return Object(cls, Fields((*enumerate(args), *keywords_of(keywords)), walk))
 
     filling: tuple[Definition, ...] = ()  # classes whose constructors are walked for their fields
 

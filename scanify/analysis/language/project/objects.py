@@ -31,7 +31,6 @@ from scanify.analysis.language.types import (
     is_static,
     join,
     options,
-    settled,
     without_none,
 )
 from scanify.analysis.lower.nodes import nodes_in
@@ -54,7 +53,7 @@ class Objects(Base):
 
     def attribute(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
         known = without_none(value)
-        return self.current(join(self._attribute_of(env, node, option, name) for option in options(known)))
+        return join(self._attribute_of(env, node, option, name) for option in options(known))
 
     def _attribute_of(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
         module = env.module
@@ -221,7 +220,7 @@ class Objects(Base):
                 return own
         own = value.field(name)
         if own is not None and not _holds_unknown(own):
-            return self._as_stored(cls, name, own, made=True)
+            return self._as_stored(cls, name, own)
         methods = [
             (owner, each) for owner in self.classes.lineage(cls) for each in self.classes.definitions(owner, name)
         ]
@@ -287,8 +286,8 @@ class Objects(Base):
             return Unknown(f"`{name}` has type {text} ({line}); {remedy}", declared=True)
         return self._as_stored(cls, name, found)
 
-    def _as_stored(self, cls: Definition, name: str, value: Type, *, made: bool = False) -> Type:
-        """The type of a field, unless other code may put something else there. `made`: its constructor was called."""
+    def _as_stored(self, cls: Definition, name: str, value: Type) -> Type:
+        """The type of a field, unless other code may put something else there."""
         if all(isinstance(each, Array | Static | Nothing) for each in options(value)):
             own = self.is_static_field(cls, name)
             stacked = (isinstance(each, Array) or (isinstance(each, Static) and each.numpy) for each in options(value))
@@ -299,7 +298,7 @@ class Objects(Base):
             return self._only_declared(cls, name)
         if any(isinstance(each, Items) and not is_data(each) for each in options(value)) and not self.is_kept(name):
             return self._only_declared(cls, name)
-        return value if made else settled(value)
+        return value
 
     def is_static_field(self, cls: Definition, name: str) -> bool:
         """True if a field is declared static: jax does not look into it."""

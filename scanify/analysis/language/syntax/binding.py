@@ -16,10 +16,11 @@ from scanify.analysis.language.types import (
     Static,
     Type,
     Unknown,
-    is_data,
+    is_noted,
     is_static,
     join,
     options,
+    parts_of,
     without_none,
 )
 
@@ -35,7 +36,7 @@ class Binding(Base):
             case ast.Name(id=name):
                 self.bind_name(name, value, env)
             case ast.Starred(value=inner):
-                self.bind(inner, Items("list", None, self.element(env.module, inner, value), self.tick()), env)
+                self.bind(inner, Items("list", None, self.element(env.module, inner, value), self.own), env)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 self._unpack(target, targets, value, env)
             case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
@@ -45,6 +46,7 @@ class Binding(Base):
             case _ if self.writes_variable(target, env):
                 pass
             case _:
+                self.forget(env, [value] if self.muted else [])
                 self.effect(env.module, target, f"the body assigns to `{code_of(env.module, target)}`")
 
     def _unpack(self, target: ast.expr, targets: Sequence[ast.expr], value: Type, env: Env) -> None:
@@ -73,7 +75,7 @@ class Binding(Base):
             if starred:
                 (at,) = starred[:1]
                 rest = len(parts) - (len(targets) - 1)
-                parts[at : at + rest] = [Items("list", tuple(parts[at : at + rest]), None, self.tick())]
+                parts[at : at + rest] = [Items("list", tuple(parts[at : at + rest]), None, self.own)]
             if len(parts) == len(targets):
                 for each, part in zip(targets, parts, strict=True):
                     self.bind(each.value if isinstance(each, ast.Starred) else each, part, env)
@@ -84,7 +86,7 @@ class Binding(Base):
         self._unpacks = False
         for each in targets:
             inner = isinstance(each, ast.Starred)
-            part = Items("list", None, element, self.tick()) if inner else element
+            part = Items("list", None, element, self.own) if inner else element
             self.bind(each.value if isinstance(each, ast.Starred) else each, part, env)
 
     def _store_item(self, target: ast.Subscript, value: Type, env: Env) -> None:
@@ -95,6 +97,7 @@ class Binding(Base):
         if isinstance(holder, Given) and self._is_collected(target.value):
             return  # the caller's list: that nothing else reads it is a condition of its own
         if not isinstance(holder, Items) or holder.kind not in ("list", "dict"):
+            self.forget(env, [value] if self.muted else [])
             self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
             return
         if not is_static(index):
@@ -104,23 +107,25 @@ class Binding(Base):
 
     def change(self, env: Env, node: ast.AST, holder_node: ast.expr, holder: Items, value: Type | None) -> None:
         """Note that a container gets another element; one that was made before the iteration must not."""
-        self.grow(holder, value)
-        if not self.is_fresh(holder.fresh) and not self._is_collected(holder_node):
+        if not self.muted and not holder.own and not self._is_collected(holder_node):
             self.effect(env.module, node, f"`{code_of(env.module, holder_node)}` is changed and was made before")
             return
         if holder.kind == "set" and value is not None and not is_static(value):
             self.note(env.module, node, "a set compares its elements")
         elements = [each for each in (holder.element, value) if each is not None]
-        grown = Items(holder.kind, None, join(elements) if elements else None, holder.fresh)
+        grown = Items(holder.kind, None, join(elements) if elements else None, holder.own)
         match holder_node:
             case ast.Name(id=name) if name in env.names:
                 env.names[name] = grown
-                return
+                if name in env.facts.built:
+                    return
             case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
                 self.store_own(name, grown, env)
                 return
-        if value is not None and not is_data(value):
-            self.note(env.module, node, "a container in another one gets an element that is no array")
+        if value is not None and not _is_plain(value):
+            muted, self.muted = self.muted, 0  # whenever it runs: what the other names stand for is not known any more
+            self.note(env.module, node, "a container that may have other names gets more than arrays and numbers")
+            self.muted = muted
 
     collected: frozenset[str] = frozenset()  # names of lists that the loop adds to, which become ys
 
@@ -156,3 +161,8 @@ class Binding(Base):
         return name in self.jax_arrays
 
     jax_arrays: frozenset[str] = frozenset()
+
+
+def _is_plain(value: Type) -> bool:
+    """True of arrays, numbers and containers of them: none of them runs code of the project when it is used."""
+    return all(isinstance(each, Array | Static | Nothing) or is_noted(each) for each in parts_of(value))

@@ -42,8 +42,8 @@ class Displays(Base):
         if isinstance(node, ast.Set) and not all(map(is_static, [*(parts or ()), *rest])):
             return self.note(env.module, node, "a set compares its elements")
         if parts is not None:
-            return Items(kind, tuple(parts), None, self.tick(node))
-        return Items(kind, None, join(rest), self.tick(node))
+            return Items(kind, tuple(parts), None, self.own)
+        return Items(kind, None, join(rest), self.own)
 
     def dict_display(self, node: ast.Dict, env: Env) -> Type:
         keys: list[str] | None = []
@@ -60,8 +60,8 @@ class Displays(Base):
             literal = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
             keys = [*keys, literal] if keys is not None and literal is not None and literal not in keys else None
         if keys is not None:
-            return Items("dict", tuple(values), None, self.tick(node), tuple(keys))
-        return Items("dict", None, join(values), self.tick(node))
+            return Items("dict", tuple(values), None, self.own, tuple(keys))
+        return Items("dict", None, join(values), self.own)
 
     def comprehension(self, node: ast.expr, env: Env) -> Type:
         assert isinstance(node, _COMPREHENSIONS)
@@ -79,12 +79,12 @@ class Displays(Base):
         if isinstance(node, ast.DictComp):
             if not is_static(self.evaluate(node.key, inner)):
                 return self.note(env.module, node, "a dict compares its keys")
-            return Items("dict", None, self.evaluate(node.value, inner), self.tick(node))
+            return Items("dict", None, self.evaluate(node.value, inner), self.own)
         found = self.evaluate(node.elt, inner)
         kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "iterator"}[type(node)]
         if kind == "set" and not is_static(found):
             return self.note(env.module, node, "a set compares its elements")
-        return Items(kind, None, found, self.tick(node))
+        return Items(kind, None, found, self.own)
 
     def text_of(self, node: ast.JoinedStr, env: Env) -> Type:
         for each in node.values:

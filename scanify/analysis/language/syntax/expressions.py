@@ -115,10 +115,7 @@ class Expressions(Base):
 
     def _unspent(self, node: ast.expr, env: Env, value: Type) -> Type:
         """The value of a name or a part, unless it is an iterator from before the iteration, which one use changes."""
-        old = [
-            isinstance(each, Items) and each.kind == "iterator" and not self.is_fresh(each.fresh)
-            for each in options(value)
-        ]
+        old = [isinstance(each, Items) and each.kind == "iterator" and not each.own for each in options(value)]
         if self.muted or not any(old):
             return value
         if all(old):
@@ -132,7 +129,7 @@ class Expressions(Base):
         """The type of a name: of a local one as it is bound, of one of the module as it is defined."""
         local = env.lookup(node.id)
         if local is not None:
-            return self.current(local)
+            return local
         binding = scope_of(env.module, node).binding(node.id)
         if binding is not None and binding.parent is not None:
             return Unknown(f"`{node.id}` is bound in a way that is not followed")
@@ -173,7 +170,9 @@ class Expressions(Base):
         self.active.pop()
         if isinstance(found, Items):
             known = self.is_kept(definition.name)
-            return Items(found.kind, found.parts, found.each, 0, found.keys) if known else Items(found.kind, None, None)
+            return (
+                Items(found.kind, found.parts, found.each, keys=found.keys) if known else Items(found.kind, None, None)
+            )
         return found
 
     def is_kept(self, name: str) -> bool:
@@ -196,7 +195,7 @@ class Expressions(Base):
     def _subscript(self, node: ast.Subscript, env: Env) -> Type:
         value = self.evaluate(node.value, env)
         index = self.evaluate(node.slice, env)
-        return self.current(join(self.item(env, node, option, index) for option in options(without_none(value))))
+        return join(self.item(env, node, option, index) for option in options(without_none(value)))
 
     def item(self, env: Env, node: ast.Subscript, value: Type, index: Type) -> Type:
         """The type of `value[index]`."""
@@ -249,7 +248,7 @@ class Expressions(Base):
 
     def _element_of(self, node: ast.Subscript, value: Items) -> Type:
         if isinstance(node.slice, ast.Slice):
-            return Items("list" if value.kind == "list" else value.kind, None, value.element, self.tick())
+            return Items("list" if value.kind == "list" else value.kind, None, value.element, self.own)
         match node.slice:
             case ast.Constant(value=int(at)) if value.parts is not None and value.kind != "dict":
                 return (
@@ -298,7 +297,11 @@ class Expressions(Base):
                 keywords |= dict(zip(value.keys, value.parts, strict=True))
             else:
                 return self.note(env.module, node, f"`**{code_of(env.module, keyword.value)}` spells out no arguments")
-        return self.call(env, node, callee, args, keywords)
+        before = self.missed
+        found = self.call(env, node, callee, args, keywords)
+        if self.muted and (self.missed > before or not isinstance(callee, LibraryFunction | LibraryObject)):
+            self.forget(env, [callee, *args, *keywords.values()])
+        return found
 
     # -- conditions ------------------------------------------------------------------------------------------------
 

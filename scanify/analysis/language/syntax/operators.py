@@ -61,9 +61,9 @@ class Operators(Base):
         if name == "add" and all(isinstance(each, Items) and each.kind in ("list", "tuple") for each in flat):
             kinds = [each for each in flat if isinstance(each, Items)]
             elements = [each.element for each in kinds if each.element is not None]
-            return Items(kinds[0].kind, None, join(elements) if elements else None, self.tick())
+            return Items(kinds[0].kind, None, join(elements) if elements else None, self.own)
         if name == "mul" and (repeated := _repeated(values)) is not None:
-            return Items("list", repeated, None, self.tick())
+            return Items("list", repeated, None, self.own)
         for part, value in zip(parts, values, strict=True):
             for option in options(value):
                 if isinstance(option, Object) and not self.is_enum(option.cls):
@@ -84,7 +84,7 @@ class Operators(Base):
             kinds = [each for each in flat if isinstance(each, Items)]
             for each in kinds:
                 self.in_order(env.module, node, each)  # type: ignore[attr-defined]
-            return Items(kinds[0].kind, None, join(each.element for each in kinds), self.tick())
+            return Items(kinds[0].kind, None, join(each.element for each in kinds), self.own)
         return Static(None, any(isinstance(each, Static) and each.numpy for each in flat))
 
     def _own_operator(

@@ -97,11 +97,9 @@ class Statements(Base):
                 return self._match(node, env, returned)
             case ast.Delete(targets=targets) if all(isinstance(each, ast.Name) for each in targets):
                 return True
-            case ast.ClassDef() if self.muted:
-                self.bind_name(node.name, Unknown(f"`{node.name}` is a class of a function"), env)
-                return True
             case ast.Global() | ast.Nonlocal() | ast.Delete():
                 self.effect(env.module, node, self._unlisted(env.module, node))
+                self._forget(node, env)
                 return True
             case _:
                 self.condition(env.module, node, self._unlisted(env.module, node))
@@ -122,10 +120,14 @@ class Statements(Base):
         return f"a `{word}` statement is not understood"
 
     def _forget(self, node: ast.stmt, env: Env) -> None:
-        """Names that a statement which is not understood may bind have no type after it."""
-        for each in ast.walk(node):
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store | ast.Del):
-                env.names[each.id] = Unknown(f"`{each.id}` is bound in a statement that is not understood")
+        """Names that a statement which is not understood may bind, or whose containers it may change, have no type."""
+        names = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+        self.forget(env, [env.names[name] for name in names if name in env.names])
+        bound = [
+            each.id for each in ast.walk(node) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)
+        ]
+        for name in [*bound, *([node.name] if isinstance(node, ast.ClassDef) else ())]:
+            env.names[name] = Unknown(f"`{name}` is bound in a statement that is not understood")
 
     def local_function(self, node: ast.FunctionDef, env: Env) -> Type:
         """A function that is defined in another one, with its decorators applied."""
@@ -213,11 +215,11 @@ class Statements(Base):
                     found.append(option)
                 case Static(numpy=numpy):
                     found.append(Static(None, numpy))
-                case Items(kind="iterator") if not self.is_fresh(option.fresh) and not self.muted:
+                case Items(kind="iterator") if not option.own and not self.muted:
                     found.append(self.note(module, node, "an iterator that was made before is used up"))
                 case Items():
                     self.in_order(module, node, option)
-                    found.append(self.current(self._keys(option)))
+                    found.append(self._keys(option))
                 case Object() if self.is_enum(option.cls):
                     found.append(Static())
                 case Object() if self.is_named_tuple(option.cls):
@@ -236,7 +238,7 @@ class Statements(Base):
         A scan hands on the dicts of layers and carries with their keys sorted, as `jax.jit` does.
         """
         is_sorted = value.keys is not None and list(value.keys) == sorted(value.keys)
-        if value.kind == "dict" and not self.is_fresh(value.fresh) and not is_sorted:
+        if value.kind == "dict" and not value.own and not is_sorted:
             self.condition(module, node, f"`{code_of(module, node)}` may be used with the keys sorted")
 
     def _keys(self, value: Items) -> Type:
@@ -255,6 +257,7 @@ class Statements(Base):
             )
             if not isinstance(meaning, External) or meaning.qualname not in tables.MANAGERS or item.optional_vars:
                 self.note(env.module, call, "a context manager that is not listed may do anything")
+                self.evaluate(call, env)
             elif isinstance(call, ast.Call):
                 for each in [*call.args, *(keyword.value for keyword in call.keywords)]:
                     self.evaluate(each, env)
