@@ -39,6 +39,8 @@ from scanify.analysis.lower.scope import FUNCTIONS, Scope
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
+_OF_CODE = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__")  # a function's own parts
+
 
 @dataclass(frozen=True)
 class LoopObligations:
@@ -141,16 +143,8 @@ class _LoopWalker(Walker):
         owner = self._owner(scope)
         facts = names_of(node)
         env = Env(module, {}, None, owner, facts=replace(facts, several=facts.several | self._bound_in_loop()))
-        args = node.args
-        plain = [*args.posonlyargs, *args.args]
-        defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(args.defaults)), *args.defaults]
-        pairs = [*zip(plain, defaults, strict=True), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
-        for arg, default in pairs:
-            env.names[arg.arg] = self._parameter(arg, default)
-        if args.vararg is not None:
-            env.names[args.vararg.arg] = Items("tuple", None, Given(args.vararg.arg))
-        if args.kwarg is not None:
-            env.names[args.kwarg.arg] = Items("dict", None, Given(args.kwarg.arg))
+        plain = [*node.args.posonlyargs, *node.args.args]
+        self._bind_parameters(node.args, env)
         if owner is not None and plain:
             this: Type = Object(owner)
             kinds = {getattr(each, "id", "") for each in getattr(node, "decorator_list", ())}
@@ -159,8 +153,9 @@ class _LoopWalker(Walker):
             if "staticmethod" not in kinds:
                 env.names[plain[0].arg] = this
                 env = replace(env, this=this)
+        every = (each for each in ast.walk(node.args) if isinstance(each, ast.arg))
         self.jax_arrays = frozenset(
-            arg.arg for arg, _ in pairs if isinstance(self.annotated(module, arg.annotation), Array)
+            each.arg for each in every if isinstance(self.annotated(module, each.annotation), Array)
         )
         self.active.append(node)
         if isinstance(node, ast.Lambda):
@@ -185,13 +180,18 @@ class _LoopWalker(Walker):
             return meaning
         return Definition(self.loop.module, parent.node.name, parent.node)
 
-    def _parameter(self, arg: ast.arg, default: ast.expr | None) -> Type:
-        declared = self.declared_argument(self.loop.module, arg)
-        if isinstance(default, ast.Constant):
-            if default.value is None:
-                return join([declared, Nothing()])
-            return declared if not isinstance(declared, Given) else Static()
-        return declared
+    def _bind_parameters(self, args: ast.arguments, env: Env) -> None:
+        """Bind parameters by their annotations, and by defaults that are constants."""
+        plain = [*args.posonlyargs, *args.args]
+        defaults = [*[None] * (len(plain) - len(args.defaults)), *args.defaults, *args.kw_defaults]
+        for arg, default in zip([*plain, *args.kwonlyargs], defaults, strict=True):
+            found = self.declared_argument(env.module, arg)
+            if isinstance(default, ast.Constant) and default.value is None:
+                found = join([found, Nothing()])
+            env.names[arg.arg] = Static() if isinstance(default, ast.Constant) and isinstance(found, Given) else found
+        for each, kind in ((args.vararg, "tuple"), (args.kwarg, "dict")):
+            if each is not None:
+                env.names[each.arg] = Items(kind, None, Given(each.arg))
 
     def evaluate(self, node: ast.expr, env: Env) -> Type:
         if node is self.target and not self.passes:
@@ -214,12 +214,7 @@ class _LoopWalker(Walker):
     def _enter_inner(self, node: ast.FunctionDef, env: Env) -> None:
         """Walk a function in a function that holds the loop."""
         inner = replace(env, names={}, outer=env, own="", facts=names_of(node))
-        args = node.args
-        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
-            inner.names[arg.arg] = self.declared_argument(env.module, arg)
-        for each in (args.vararg, args.kwarg):
-            if each is not None:
-                inner.names[each.arg] = Given(each.arg)
+        self._bind_parameters(node.args, inner)
         self.run(node.body, inner, [])
 
     # -- one iteration ---------------------------------------------------------------------------------------------
@@ -249,6 +244,10 @@ class _LoopWalker(Walker):
         self.collected = frozenset(each.name for each in self.shape.collections) | (
             {self.loop.appends_to} if self.loop.appends_to else frozenset()
         )
+        for name in _OF_CODE:
+            if any(self.index.paths_with(name)):
+                text = f"`{name}` of functions, which code of the project names, is not replaced"
+                self.condition(self.loop.module, self.loop.node, text)
         several = self._bound_in_loop(times=2) - set(self.shape.carry)
         body = replace(env.copy(), facts=replace(env.facts, several=several))
         self.starts = {name: body.lookup(name) or Nothing() for name in self.shape.carry}

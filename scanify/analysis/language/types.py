@@ -376,6 +376,11 @@ def is_noted(value: Type) -> bool:
     return isinstance(value, Unknown) and value.noted
 
 
+def is_plain(value: Type) -> bool:
+    """True of arrays, numbers and containers of them: none of them runs code of the project when it is used."""
+    return all(isinstance(each, Array | Static | Nothing) or is_noted(each) for each in parts_of(value))
+
+
 def keywords_of(values: Mapping[str, Type]) -> tuple[tuple[str, Type], ...]:
     """Named types in an order that compares equal."""
     return tuple(sorted(values.items()))

@@ -25,6 +25,7 @@ from scanify.analysis.language.types import (
     Type,
     Union,
     Unknown,
+    is_plain,
     join,
     options,
     without_none,
@@ -191,7 +192,9 @@ class Calls(Base):
                 with self.silent():
                     found = self.evaluate(default, home)
                 self.note_beside(home, default, found, each.arg)
-                names[each.arg] = Items(found.kind, found.parts, found.each) if isinstance(found, Items) else found
+                if isinstance(found, Items) and found.kind != "tuple" and not is_plain(found):
+                    found = Unknown(f"`{each.arg}` has a default that code may change")
+                names[each.arg] = found
             if each.arg not in names:
                 return False
             names[each.arg] = self._as_declared(function, each, names[each.arg])

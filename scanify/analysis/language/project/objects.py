@@ -28,6 +28,7 @@ from scanify.analysis.language.types import (
     Type,
     Unknown,
     is_data,
+    is_plain,
     is_static,
     join,
     options,
@@ -235,7 +236,7 @@ class Objects(Base):
         constant = self.classes.constant(cls, name)
         if constant is not None:
             found = self._constant_of(constant, name)
-            if isinstance(found, Items) and not is_data(found) and not self.is_kept(name):
+            if isinstance(found, Items) and not is_plain(found) and not self.is_kept(name):
                 found = Unknown(f"code of the project may put something else into `{name}`")
             return found if is_data(found) or isinstance(found, Function | ClassOf) else None
         if own is not None:
@@ -296,7 +297,7 @@ class Objects(Base):
             )
         if self.classes.is_replaced(cls, name) or self._is_exchanged(name):
             return self._only_declared(cls, name)
-        if any(isinstance(each, Items) and not is_data(each) for each in options(value)) and not self.is_kept(name):
+        if any(isinstance(each, Items) and not is_plain(each) for each in options(value)) and not self.is_kept(name):
             return self._only_declared(cls, name)
         return value
 

@@ -16,11 +16,10 @@ from scanify.analysis.language.types import (
     Static,
     Type,
     Unknown,
-    is_noted,
+    is_plain,
     is_static,
     join,
     options,
-    parts_of,
     without_none,
 )
 
@@ -122,7 +121,7 @@ class Binding(Base):
             case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
                 self.store_own(name, grown, env)
                 return
-        if value is not None and not _is_plain(value):
+        if value is not None and not is_plain(value):
             muted, self.muted = self.muted, 0  # whenever it runs: what the other names stand for is not known any more
             self.note(env.module, node, "a container that may have other names gets more than arrays and numbers")
             self.muted = muted
@@ -161,8 +160,3 @@ class Binding(Base):
         return name in self.jax_arrays
 
     jax_arrays: frozenset[str] = frozenset()
-
-
-def _is_plain(value: Type) -> bool:
-    """True of arrays, numbers and containers of them: none of them runs code of the project when it is used."""
-    return all(isinstance(each, Array | Static | Nothing) or is_noted(each) for each in parts_of(value))
