@@ -304,9 +304,11 @@ class _LoopWalker(Walker):
         self.sources[walk] = source
         if not is_layers:
             self.beside[walk] = found
-            for option in options(found):
+            for option in (*options(found), *options(source)):
                 if isinstance(option, Unknown):
                     self.note(env.module, walk.source, option.why)
+                elif isinstance(option, Given) and option.returned:
+                    self.note(env.module, walk.source, f"`{option.name}` may return an iterator; annotate it")
             return found
         self.layers = found
         if self.trees:

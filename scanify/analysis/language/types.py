@@ -35,11 +35,12 @@ class Array:
 class Given:
     """A value that the caller of the loop's function passes and that no annotation describes: data of any library.
 
-    `line` says where the parameter stands.
+    `line` says where the parameter stands. `returned` is true of what a function that is not walked returns.
     """
 
     name: str
     line: str = ""
+    returned: bool = False
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,9 @@ class Calls(Base):
         node = function.node
         assert not isinstance(node, ast.Lambda)
         home = Env(function.module, {}, function.around)
-        declared = self.annotated(function.module, node.returns, home) if node.returns is not None else None
+        if node.returns is None and not names_of(node).yields:
+            return Given(f"{node.name}()", function.module.place(node).named, returned=True)
+        declared = self.annotated(function.module, node.returns, home)
         return declared or Unknown(f"`{node.name}` has no annotation that shows what it returns")
 
     def _bind_arguments(self, env: Env, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]) -> bool:
