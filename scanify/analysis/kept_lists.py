@@ -1,14 +1,24 @@
 """Lists that stay lists though a stack could take their place: their layers are stacked in the call."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from scanify.analysis.facts import Place
 from scanify.analysis.plan import Plan, Refusal
 from scanify.analysis.readers import readers_in_words
 from scanify.analysis.stack import CallStack, InitStack
 
 _STAYS = "the list stays and is stacked in each call, which copies its parameters, as"
 _NEEDED = f"{_STAYS} other code may need it"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Why a list stays. `by` is the loop over it that stays as it is; that loop itself has its own reason."""
+
+    why: str
+    by: Place | None = None
 
 
 def needs_list(loop: Plan | Refusal) -> bool:
@@ -18,27 +28,29 @@ def needs_list(loop: Plan | Refusal) -> bool:
 
 def lists_kept(
     loops: Sequence[Plan | Refusal], accept: Callable[[Plan], bool], *, elsewhere: bool
-) -> Mapping[object, str]:
+) -> Mapping[object, Sequence[Kept]]:
     """The places where lists are built that must stay lists, with the reason.
 
     A loop that is not accepted because of its cost keeps its list, which it would take apart in each call. So does one
     that is not accepted because of other code alone, and with `elsewhere` every loop whose list other code may need.
     """
-    kept: dict[object, str] = {}
-    for loop in loops:
-        if isinstance(loop, Plan) and loop.cost and not accept(loop):
-            why = f"{_STAYS} another loop over it stays as it is ({loop.place})"
-            kept.update(dict.fromkeys(_sites(loop), why))
+    kept: defaultdict[object, list[Kept]] = defaultdict(list)
     for loop in loops:
         if isinstance(loop, Plan) and needs_list(loop):
             alone = set(loop.obligations) <= set(loop.elsewhere)
             if elsewhere or (alone and not accept(loop)):
-                kept.update(dict.fromkeys(_sites(loop), _NEEDED))
+                for site in _sites(loop):
+                    kept[site].append(Kept(_NEEDED))
+    for loop in loops:
+        if isinstance(loop, Plan) and loop.cost and not accept(loop):
+            why = f"{_STAYS} another loop over it stays as it is ({loop.place})"
+            for site in _sites(loop):
+                kept[site].append(Kept(why, loop.place))
     return kept
 
 
 def with_lists(
-    loops: Sequence[Plan | Refusal], in_call: Sequence[Plan | Refusal], kept: Mapping[object, str]
+    loops: Sequence[Plan | Refusal], in_call: Sequence[Plan | Refusal], kept: Mapping[object, Sequence[Kept]]
 ) -> tuple[Plan | Refusal, ...]:
     """Replace plans for lists that are `kept` by the plans in `in_call` for the same loops.
 
@@ -48,8 +60,9 @@ def with_lists(
     return tuple(_in_call(loop, others.get(loop.place), kept) for loop in loops)
 
 
-def _in_call(loop: Plan | Refusal, other: Plan | None, kept: Mapping[object, str]) -> Plan | Refusal:
-    why = next((kept[site] for site in _sites(loop) if site in kept), None)
+def _in_call(loop: Plan | Refusal, other: Plan | None, kept: Mapping[object, Sequence[Kept]]) -> Plan | Refusal:
+    reasons = (each for site in _sites(loop) for each in kept.get(site, ()))
+    why = next((each.why for each in reasons if each.by != loop.place), None)
     if isinstance(loop, Refusal) or why is None or other is None or other.elsewhere:
         return loop
     if why == _NEEDED:
