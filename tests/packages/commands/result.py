@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from tests.packages.commands.table import Package
 
-# What `scanify verify --execute` says of versions that were proved equal and give other numbers.
+# What `scanify verify --execute` says of versions that were proved equal and give other numbers, and of a run that ends
+# before it comes to any of the functions with loops.
+NOT_CALLED = "without a call of"
 FALSE = "the programs are proved equal, and what they are compiled to is not"
 # What it says of loops that have nothing to scan in the command, and of loops that calls reach and do not show.
 UNLIKE = ("no two are alike in the run", "too few for a scan")

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.packages.commands.result import FALSE, SHORT, UNLIKE, LoopResult
+from tests.packages.commands.result import FALSE, NOT_CALLED, SHORT, UNLIKE, LoopResult
 from tests.packages.commands.table import Package, Target
 
 SECONDS = 3600
@@ -60,7 +60,7 @@ def _result(package: Package, target: Target, line: int, report: dict[str, Any])
     """
     reaching, whys = [], []
     for case in report["cases"]:
-        reaching += [case] if "loops" not in case else []
+        reaching += [case] if "loops" not in case and NOT_CALLED not in (case["error"] or "") else []
         for loop in case.get("loops", ()):
             if loop["file"].endswith(target.file) and loop["line"] == line:
                 whys += [loop["why"]] if loop.get("why") else []
