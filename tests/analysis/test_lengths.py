@@ -18,15 +18,15 @@ def said(beside: str, init: str = "", layers: str = f"self.layers = {MANY}\n") -
 
 OF_ANOTHER_LENGTH = {
     "numbers in the head": ("zip(self.layers, [0.5, 1.0])", "", "has 2 elements"),
-    "one list, repeated": ("zip(self.layers, [jnp.ones(8)] * 2)", "", "has 2 elements"),
+    "one list, repeated": ("zip(self.layers, [jnp.ones(8)] * 2)", "", "has as many elements"),
     "a range": ("zip(self.layers, range(20))", "", "has 20 elements"),
     "a field of the model": ("zip(self.layers, self.gains)", "self.gains = (0.5, 1.0, 2.0)", "has 3 elements"),
     "keys": ("zip(self.layers, jr.split(x, 3))", "", "has 3 elements"),
     "keys of a number that a field has": ("zip(self.layers, jr.split(x, self.n))", "self.n = 3", "has 3 elements"),
     "fewer keys": ("zip(self.layers, jr.split(x, len(self.layers) - 1))", "", "as many keys as there are layers"),
     "an array of ones": ("zip(self.layers, jnp.ones((5, 8)))", "", "has 5 elements"),
-    "an array of numbers from a start on": ("zip(self.layers, jnp.arange(1, 4))", "", "has 3 elements"),
-    "a part of an array": ("zip(self.layers, self.gains)", "self.gains = jnp.linspace(0.0, 1.0, 9)[1:-1]", "has 7 "),
+    "an array of numbers from a start on": ("zip(self.layers, jnp.arange(1, 4))", "", "has as many elements"),
+    "a part of an array": ("zip(self.layers, self.gains)", "self.gains = jnp.linspace(0.0, 1.0, 9)[1:-1]", "has as many elements"),
     "an array of a list": ("zip(self.layers, jnp.array([0.5, 1.0]))", "", "has 2 elements"),
     "a field that is an array": ("zip(self.layers, self.gains)", "self.gains = jnp.zeros(3)", "has 3 elements"),
     "one fewer than the caller says": (
@@ -43,6 +43,11 @@ OF_ANOTHER_LENGTH = {
         "zip(self.layers, self.gains)",
         "parts = jr.split(key, depth - 2)\nself.gains = [jr.normal(part) for part in parts]",
         "is made with `depth - 2` elements",
+    ),
+    "from a number on": (
+        "zip(self.layers, self.gains)",
+        "self.gains = [0.1 * i for i in range(1, depth + 1)]",
+        "has as many elements",
     ),
     "a part of the list": ("zip(self.layers, self.layers[1:])", "", "another part of it"),
     "two parts of the list": ("zip(self.layers[:-1], self.layers[1:])", "", "another part of it"),
@@ -61,7 +66,6 @@ AS_LONG = {
     "the caller's, of which nothing is shown": ("zip(self.layers, gains)", "", f"self.layers = {MANY}\n"),
     "as many keys": ("zip(self.layers, jr.split(x, 3))", "", MADE_OF_THREE),
     "as many rows": ("zip(self.layers, jnp.ones((3, 8)))", "", MADE_OF_THREE),
-    "as many rows of more": ("zip(self.layers, jnp.linspace(0.0, 1.0, 4)[1:])", "", MADE_OF_THREE),
     "keys by the length of the list": (
         "zip(self.layers, jr.split(x, len(self.layers)))",
         "",
@@ -87,7 +91,6 @@ AS_LONG |= {
         "of another number": "more = depth\nself.gains = [0.1 * i for i in range(more - 1)]",
         "only some of them": "self.gains = [0.1 * i for i in range(depth + 1) if i != 2]",
         "two for each": "self.gains = [0.1 * i for i in range(depth - 1) for _ in (1, 2)]",
-        "from a number on": "self.gains = [0.1 * i for i in range(1, depth + 1)]",
     }.items()
 }
 

@@ -5,26 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from scanify.analysis.alike.parts import building_code, composition, constructors, writes_into
 from scanify.analysis.alike.shared import held_by_class, held_by_constructor, modules_of_lists, shared_objects
-from scanify.analysis.alike.written import writes_into
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import is_static
-from scanify.analysis.lists.home import Home, class_meant, computed_from
-from scanify.analysis.lists.layer_list import (
-    Class,
-    LayerList,
-    Made,
-    Reason,
-    Varies,
-    class_name,
-    identity,
-    not_shown,
-)
+from scanify.analysis.lists.home import Home
+from scanify.analysis.lists.layer_list import Class, LayerList, Made, Reason, Varies, class_name, not_shown
 from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lists.varies import Variation
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import Function
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.scope import Function, parent_of
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.plan import Holds
 from scanify.analysis.project_facts import ProjectFacts
@@ -33,7 +23,6 @@ from scanify.analysis.project_facts import ProjectFacts
 Understood = Callable[[ProjectFacts, Definition], Sequence[Obligation]]
 
 _STATEFUL = frozenset(f"equinox.nn.{name}" for name in ("BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"))
-_NUMBERS = ("float", "int", "bool", "str", "round")
 
 
 @dataclass(frozen=True)
@@ -58,31 +47,31 @@ def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood
     unlike = next(_unlike(project, layers, understood), None)
     if unlike is None:
         return Alike(Holds.ARRAY_STACKED)
-    return Alike(
-        unlike=unlike, obligations=(*modules_of_lists(project, layers), *_compared_by_own_rule(project, layers))
-    )
-
-
-# -- layers that may differ --------------------------------------------------------------------------------------------
+    obligations = (*modules_of_lists(project, layers), *_compared_by_own_rule(project, layers))
+    return Alike(unlike=unlike, obligations=obligations)
 
 
 def _kept_by_classes(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]:
     """Objects that the classes of layers keep in each of them: an array of the module, a default of a field."""
-    for cls in layers.classes:
-        for part in composition(project, cls):
-            held: list[tuple[Home, ast.expr, str | None]] = []
-            for home, function in constructors(project, part):
-                stored = (each for each in nodes_in(*function.body) if not isinstance(each, ast.Return))
-                values = [value for each in stored if (value := _stored(each)) is not None]
-                held += [(home, value, held_by_constructor(home, value)) for value in values]
-            for field in project.classes.fields(part).values() if isinstance(part, Definition) else ():
-                home = Home(project, field.owner.module, None)
-                if field.default is not None and not is_static(field.default):
-                    held.append((home, field.default, held_by_class(home, field.default)))
-            for home, value, what in held:
-                if what is not None:
-                    place = home.module.place(value)
-                    yield "SCN204", f"every layer holds the same {what}, `{home.module.code(value)}`", place
+    for part in (part for cls in layers.classes for part in composition(project, cls)):
+        held: list[tuple[Home, ast.expr, str | None]] = []
+        for home, function in constructors(project, part):
+            for each in nodes_in(*function.body):
+                target = each.targets[0] if isinstance(each, ast.Assign) else getattr(each, "target", None)
+                value = getattr(each, "value", None)
+                if isinstance(target, ast.Attribute) and isinstance(value, ast.expr):
+                    held.append((home, value, held_by_constructor(home, value)))
+        for field in project.classes.fields(part).values() if isinstance(part, Definition) else ():
+            home = Home(project, field.owner.module, None)
+            if field.default is not None and not is_static(field.default):
+                held.append((home, field.default, held_by_class(home, field.default)))
+        for home, value, what in held:
+            if what is not None:
+                place = home.module.place(value)
+                yield "SCN204", f"every layer holds the same {what}, `{home.module.code(value)}`", place
+
+
+# -- layers that may differ --------------------------------------------------------------------------------------------
 
 
 def _unlike(project: ProjectFacts, layers: LayerList, understood: Understood) -> Iterator[str]:
@@ -102,23 +91,16 @@ def _unlike(project: ProjectFacts, layers: LayerList, understood: Understood) ->
             yield f"what `{made.module.code(made.node)}` makes is not shown"
     if layers.may_be_empty:
         yield "the list may be built empty"
-    yield from _built_apart(project, layers.made)
+    for at, made in enumerate(layers.made):
+        difference = different_arguments(project, layers.made[0], made)
+        if difference is not None:
+            yield f"layers 0 and {at} are built with different arguments: {difference}"
+    if any(each.conditional or (each.repeated and len(layers.made) > 1) for each in layers.made):
+        yield "some layers are built apart from the others, or only under a condition"
     for cls in layers.classes:
         for name, place in writes_into(project, composition(project, cls)):
             yield f"each layer may be another one, as `{name}` of layers is stored into ({place.named})"
         yield from _of_class(project, cls, understood)
-
-
-def _built_apart(project: ProjectFacts, made: Sequence[Made]) -> Iterator[str]:
-    """Several expressions, whose layers are alike only if their arguments are."""
-    for at, other in enumerate(made[1:], start=1):
-        difference = different_arguments(project, made[0], other)
-        if difference is not None:
-            yield f"layers 0 and {at} are built with different arguments: {difference}"
-    if len(made) > 1 and any(each.conditional or each.repeated for each in made):
-        yield "some layers are built apart from the others"
-    if len(made) == 1 and made[0].conditional:
-        yield "some layers are built only under a condition"
 
 
 def different_arguments(project: ProjectFacts, one: Made, other: Made) -> str | None:
@@ -139,155 +121,63 @@ def _given(project: ProjectFacts, made: Made) -> dict[str | int, str]:
 
 
 def _of_class(project: ProjectFacts, cls: Class, understood: Understood) -> Iterator[str]:
+    """Why two layers of one class that are built with equal arguments may differ in more than arrays."""
     for part in composition(project, cls):
-        name = class_name(part)
-        if isinstance(part, External) and part.qualname in _STATEFUL:
-            yield f"`{class_name(cls)}` holds a `{name.rpartition('.')[2]}`, whose index differs in every layer"
-        if isinstance(part, Definition):
-            if (odd := project.classes.oddity(part)) is not None:
-                yield f"each layer may be another one, as {odd}"
-            for home, function in building_code(project, part):
-                yield from _own_parts(home, function)
-                for node in random_choices(home, function):
-                    code = home.module.code(node)
-                    yield f"each layer may be another one, as `{code}` takes a random number out of its array"
-            for each in understood(project, part):
-                yield f"each layer may be another one: {each.text}"
+        if isinstance(part, External):
+            if part.qualname in _STATEFUL:
+                name = part.qualname.rpartition(".")[2]
+                yield f"`{class_name(cls)}` holds a `{name}`, whose index differs in every layer"
+            continue
+        if (odd := project.classes.oddity(part)) is not None:
+            yield f"each layer may be another one, as {odd}"
+        for home, function in building_code(project, part):
+            for each in _kept_functions(home, function):
+                yield f"each layer is built with a function of its own ({home.module.place(each).named})"
+            for call, made in _plain_objects(home, function.body):
+                if not _compares_fields(project, made):
+                    code, place = home.module.code(call), home.module.place(call).named
+                    yield f"each layer is built with an object of its own, `{code}` ({place})"
+        for obligation in understood(project, part):
+            yield f"each layer may be another one: {obligation.text}"
+
+
+def _kept_functions(home: Home, function: Function) -> Iterator[ast.AST]:
+    """The functions that a constructor makes, but for those that it only calls or passes to a function."""
+    inner = {each.name for each in function.body if isinstance(each, ast.FunctionDef)}
+    for each in nodes_in(*function.body):
+        named = isinstance(each, ast.Name) and each.id in inner
+        if named or isinstance(each, ast.Lambda) or home.library(each) == "functools.partial":
+            above = parent_of(home.module, each)
+            above = parent_of(home.module, above) if isinstance(above, ast.keyword) else above
+            if not isinstance(above, ast.Call) or Variation(home, ()).makes_module(above):
+                yield each
+
+
+def _plain_objects(home: Home, nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.Call, Definition]]:
+    """The calls that make objects of classes of the project that are no modules."""
+    for call in (each for each in nodes_in(*nodes) if isinstance(each, ast.Call)):
+        match home.meaning(call.func):
+            case Definition(node=ast.ClassDef()) as made if not home.project.classes.is_module(made):
+                yield call, made
+
+
+def _compares_fields(project: ProjectFacts, cls: Definition) -> bool:
+    """True if objects of a class that hold equal values are equal."""
+    decorated = any("dataclass" in ast.unparse(each) for each in getattr(cls.node, "decorator_list", ()))
+    bases = {
+        getattr(each, "qualname", "") for owner in project.classes.lineage(cls) for each in project.classes.bases(owner)
+    }
+    by_fields = decorated or bool(bases & {"typing.NamedTuple", "enum.Enum"})
+    return by_fields and project.classes.method(cls, "__eq__") is None
 
 
 def _compared_by_own_rule(project: ProjectFacts, layers: LayerList) -> Iterator[Obligation]:
     """Objects in layers whose class has an `__eq__` of its own, which may call objects equal that differ."""
-    values = [each.value for made in layers.made for each in made.arguments]
-    homes: list[tuple[Home, Sequence[ast.AST]]] = [
-        (home_of(project, made.module, made.node), values) for made in layers.made
-    ]
-    for part in (part for cls in layers.classes for part in composition(project, cls)):
-        if isinstance(part, Definition):
-            homes += [(home, function.body) for home, function in building_code(project, part)]
-    for home, nodes in homes:
-        for call in (each for each in nodes_in(*nodes) if isinstance(each, ast.Call)):
-            made_of = home.meaning(call.func)
-            if not isinstance(made_of, Definition) or project.classes.is_module(made_of):
-                continue
-            if isinstance(made_of.node, ast.ClassDef) and project.classes.method(made_of, "__eq__") is not None:
-                text = f"objects of `{made_of.name}` in layers that its own `__eq__` calls equal do the same"
+    code = [(home_of(project, made.module, made.node), [each.value for each in made.arguments]) for made in layers.made]
+    parts = (part for cls in layers.classes for part in composition(project, cls))
+    code += [(home, list(function.body)) for part in parts for home, function in building_code(project, part)]  # type: ignore[arg-type]
+    for home, nodes in code:
+        for call, made in _plain_objects(home, nodes):
+            if project.classes.method(made, "__eq__") is not None:
+                text = f"objects of `{made.name}` in layers that its own `__eq__` calls equal do the same"
                 yield not_shown(text, home.module.place(call))
-
-
-def composition(project: ProjectFacts, cls: Class) -> Iterator[Class]:
-    """Yield a class and the classes of modules that its constructor makes, and those that theirs make."""
-    waiting, seen = [cls], {identity(cls)}
-    for each in waiting:  # which grows
-        yield each
-        for home, function in constructors(project, each):
-            for call in (node for node in nodes_in(*function.body) if isinstance(node, ast.Call)):
-                made = home.meaning(call.func)
-                if not isinstance(made, Definition | External) or identity(made) in seen:
-                    continue
-                if project.classes.is_module(made):
-                    seen.add(identity(made))
-                    waiting.append(made)
-
-
-def constructors(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, Function]]:
-    """Yield the constructors of a class of the project and of those that it inherits from."""
-    for owner in project.classes.lineage(cls) if isinstance(cls, Definition) else ():
-        for name in ("__init__", "__post_init__", "__check_init__"):
-            function = project.classes.methods(owner).get(name)
-            if function is not None:
-                yield Home(project, owner.module, function), function
-
-
-def building_code(project: ProjectFacts, cls: Definition) -> Iterator[tuple[Home, Function]]:
-    """Yield the constructors of a class, and the functions and methods of the project that they call."""
-    waiting, seen = list(constructors(project, cls)), set[ast.AST]()
-    for home, function in waiting:  # which grows
-        if function in seen:
-            continue
-        seen.add(function)
-        yield home, function
-        for call in (each for each in nodes_in(*function.body) if isinstance(each, ast.Call)):
-            meaning = home.meaning(call.func)
-            method = isinstance(call.func, ast.Attribute) and project.classes.method(cls, call.func.attr)
-            if isinstance(meaning, Definition) and isinstance(meaning.node, ast.FunctionDef):
-                waiting.append((Home(project, meaning.module, meaning.node), meaning.node))
-            elif method:
-                waiting.append((Home(project, method[0].module, method[1]), method[1]))
-
-
-def _own_parts(home: Home, function: Function) -> Iterator[str]:
-    """Functions and objects that a constructor makes and stores; two layers never have equal ones."""
-    inner = {each.name for each in function.body if isinstance(each, ast.FunctionDef)}
-    for statement in nodes_in(*function.body):
-        for each in _kept(home, value) if (value := _stored(statement)) is not None else ():
-            place = home.module.place(each).named
-            made = isinstance(each, ast.Lambda) or home.library(each) == "functools.partial"
-            if made or (isinstance(each, ast.Name) and each.id in inner):
-                yield f"each layer is built with a function of its own ({place})"
-            elif isinstance(each, ast.Call) and _compared_as_itself(home, each):
-                yield f"each layer is built with an object of its own, `{home.module.code(each)}` ({place})"
-
-
-def _stored(statement: ast.AST) -> ast.expr | None:
-    """The value that a statement stores in an object, or returns."""
-    match statement:
-        case ast.Assign(targets=targets, value=value):
-            return value if any(isinstance(each, ast.Attribute) for each in targets) else None
-        case ast.AnnAssign(target=ast.Attribute(), value=value) | ast.Return(value=value):
-            return value
-        case _:
-            return None
-
-
-def _kept(home: Home, value: ast.expr) -> Iterator[ast.expr]:
-    """The expressions whose values an assigned value may hold: elements, and what constructors are given."""
-    match value:
-        case ast.IfExp(body=body, orelse=orelse):
-            parts = [body, orelse]
-        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
-            pass
-        case ast.ListComp(elt=part) | ast.GeneratorExp(elt=part):
-            parts = [part]
-        case ast.Call() if class_meant(home, value.func) is not None or home.builtin(value) in ("list", "tuple"):
-            yield value
-            parts = [*value.args, *(each.value for each in value.keywords)]
-        case _:
-            yield value
-            parts = []
-    for part in parts:
-        yield from _kept(home, part)
-
-
-def _compared_as_itself(home: Home, node: ast.Call) -> bool:
-    """True if a call makes an object of a class of the project that is no module and may have no `__eq__` by fields."""
-    meaning, classes = home.meaning(node.func), home.project.classes
-    if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef) or classes.is_module(meaning):
-        return False
-    decorated = any("dataclass" in ast.unparse(each) for each in meaning.node.decorator_list)
-    bases = {getattr(each, "qualname", "") for owner in classes.lineage(meaning) for each in classes.bases(owner)}
-    return (
-        not (decorated or bases & {"typing.NamedTuple", "enum.Enum"}) or classes.method(meaning, "__eq__") is not None
-    )
-
-
-def random_choices(home: Home, function: Function) -> Iterator[ast.expr]:
-    """Yield what makes a number, a text or a decision of Python out of something random: `float(uniform(key))`."""
-    nodes = nodes_in(*function.body)
-    calls = [each for each in nodes if isinstance(each, ast.Call)]
-    keys = [part.value for each in calls for part in each.keywords if part.arg == "key"]
-    keys += [part for each in calls if home.library(each).startswith("jax.random.") for part in each.args[:1]]
-    random = computed_from({name for each in keys if (name := dotted(each)) is not None}, nodes)
-    for each in nodes:
-        if isinstance(each, ast.If | ast.IfExp | ast.While):
-            taken = [] if _is_none_test(each.test) else [each.test]
-        elif home.builtin(each) in _NUMBERS or home.library(each).startswith("numpy."):
-            taken = each.args  # type: ignore[attr-defined]
-        else:
-            method = isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
-            taken = [each.func] if method and each.func.attr in ("item", "tolist") else []  # type: ignore[attr-defined]
-        if any(dotted(part) in random for part in nodes_in(*taken)):
-            yield each.test if isinstance(each, ast.If | ast.While) else each  # type: ignore[misc]
-
-
-def _is_none_test(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and all(isinstance(each, ast.Is | ast.IsNot) for each in test.ops)

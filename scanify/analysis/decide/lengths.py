@@ -11,11 +11,17 @@ from scanify.analysis.flow.beside import may_be_shorter
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import LayerList
-from scanify.analysis.lists.lengths import length_of
-from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lists.objects import home_of, only_value
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.project_facts import ProjectFacts
 
+_OTHER = "?"
+_DEEPEST = 6  # names that are followed; what a longer chain of them holds is the caller's
+_COPIES = frozenset({"list", "tuple", "jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack"})
+# Functions that make containers, with the position of the argument that is the number of elements.
+_COUNTED = {"range": 0, "jax.random.split": 1, "jax.numpy.linspace": 2} | dict.fromkeys(
+    (f"jax.numpy.{name}" for name in ("arange", "ones", "zeros")), 0
+)
 _ITERATORS = "list("  # what an iterator over a list is walked as: `list(iter(xs))`
 
 
@@ -35,11 +41,58 @@ def other_lengths(project: ProjectFacts, loop: Loop, layers: LayerList, shape: L
 
 
 def _of_another_length(home: Home, node: ast.expr, count: str | None) -> Iterator[str]:
-    known = length_of(home, node) or ""
-    if known.isdecimal() and known != count:
-        yield f"`{ast.unparse(node)}` has {known} element{'s' * (known != '1')}, and as many layers are not shown"
-    elif isinstance(node, ast.Attribute) and count is not None and known.startswith(f"{count} "):
-        yield f"`{ast.unparse(node)}` is made with `{known}` elements, and the list of layers with `{count}`"
+    shown = _count(home, node) or ""
+    if shown.isdecimal() and shown != count:
+        yield f"`{ast.unparse(node)}` has {shown} element{'s' * (shown != '1')}, and as many layers are not shown"
+    elif isinstance(node, ast.Attribute) and count is not None and shown.startswith(f"{count} "):
+        yield f"`{ast.unparse(node)}` is made with `{shown}` elements, and the list of layers with `{count}`"
+    elif shown == _OTHER:
+        yield f"`{ast.unparse(node)}` has as many elements as there are layers"
+
+
+def _count(home: Home, node: ast.expr, depth: int = 0) -> str | None:
+    """The number of elements of a container as text, `_OTHER` if it is made in a way that is not listed.
+
+    None if it is not shown to be made in the project. Names and fields are followed to the one expression that they
+    are assigned.
+    """
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return _OTHER if any(isinstance(each, ast.Starred) for each in parts) else str(len(parts))
+        case ast.ListComp(generators=[level]) | ast.GeneratorExp(generators=[level]) if not level.ifs:
+            return _count(home, level.iter, depth + 1)
+        case ast.Call(args=args):
+            name = home.builtin(node) or home.library(node)
+            if name in _COPIES and args:
+                return _count(home, args[0], depth + 1)
+            counts = [*args[_COUNTED.get(name, 0) :], *(each.value for each in node.keywords if each.arg == "num")]
+            return None if name not in _COUNTED else _number(home, counts[0]) if len(counts) == 1 else _OTHER
+        case ast.Name() | ast.Attribute():
+            stored = only_value(home, node) if depth < _DEEPEST else None
+            return _count(*stored, depth + 1) if stored is not None else None
+        case ast.BinOp(left=ast.List(), op=ast.Mult()):
+            return _OTHER
+        case ast.Subscript(value=value, slice=ast.Slice()):
+            return _OTHER if (_count(home, value, depth + 1) or "").isdecimal() else None
+        case _:
+            return None
+
+
+def _number(home: Home, node: ast.expr) -> str | None:
+    """A number, or a parameter that is bound once with a number added to it or subtracted."""
+    match node:
+        case ast.Tuple(elts=[first, *_]):
+            return _number(home, first)
+        case ast.Constant(value=int(number)):
+            return str(number)
+        case ast.Name(id=name):
+            return name if home.is_parameter(name) and not home.values_of(name) else None
+        case ast.BinOp(left=ast.Name() as left, op=ast.Add() | ast.Sub(), right=ast.Constant(value=int())):
+            return ast.unparse(node) if _number(home, left) is not None else None
+        case ast.Attribute() if (stored := only_value(home, node)) is not None:
+            return _number(home, stored[1]) if isinstance(stored[1], ast.Constant) else None
+        case _:
+            return None
 
 
 def _is_compared(walk: Walk) -> bool:

@@ -125,6 +125,16 @@ def assigned_values(project: ProjectFacts, cls: Definition, attribute: str) -> I
                 yield cls.module, each.value
 
 
+def only_value(home: Home, node: ast.Name | ast.Attribute) -> tuple[Home, ast.expr] | None:
+    """Return the one expression that a local name is assigned, or a field by the methods of its class."""
+    if isinstance(node, ast.Name):
+        values = [value for _, value in home.values_of(node.id)]
+        return (home, values[0]) if len(values) == 1 and values[0] and not home.is_parameter(node.id) else None
+    owner = class_of(home.project, home.module, node.value)
+    stored = list(assigned_values(home.project, owner, node.attr)) if isinstance(owner, Definition) else []
+    return (home_of(home.project, *stored[0]), stored[0][1]) if len(stored) == 1 else None
+
+
 def _of_name(project: ProjectFacts, module: Module, node: ast.Name, depth: int) -> Class | None:
     home = home_of(project, module, node).binder(node)
     values = home.values_of(node.id)

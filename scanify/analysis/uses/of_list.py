@@ -4,8 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from scanify.analysis.alike.alike import composition
-from scanify.analysis.alike.written import writes_into
+from scanify.analysis.alike.parts import composition, writes_into
 from scanify.analysis.facts import Place
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External, Package

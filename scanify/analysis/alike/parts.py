@@ -1,0 +1,92 @@
+"""The classes that make up a layer, the code that builds one, and the stores into its fields."""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from scanify.analysis.facts import Place
+from scanify.analysis.index.by_name import by_name
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.lists.home import Home
+from scanify.analysis.lists.layer_list import Class, identity
+from scanify.analysis.lists.objects import class_of
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import Function, parent_of
+from scanify.analysis.project_facts import ProjectFacts
+
+_OF_LIBRARIES = ("weight", "bias", "inference")  # fields of modules of equinox
+
+
+def composition(project: ProjectFacts, cls: Class) -> Iterator[Class]:
+    """Yield a class and the classes of modules that its constructor makes, and those that theirs make."""
+    waiting, seen = [cls], {identity(cls)}
+    for each in waiting:  # which grows
+        yield each
+        for home, function in constructors(project, each):
+            for call in (node for node in nodes_in(*function.body) if isinstance(node, ast.Call)):
+                made = home.meaning(call.func)
+                if isinstance(made, Definition | External) and project.classes.is_module(made):
+                    waiting += [made] if identity(made) not in seen else []
+                    seen.add(identity(made))
+
+
+def constructors(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, Function]]:
+    """Yield the constructors of a class of the project and of those that it inherits from."""
+    for owner in project.classes.lineage(cls) if isinstance(cls, Definition) else ():
+        for name in ("__init__", "__post_init__", "__check_init__"):
+            function = project.classes.methods(owner).get(name)
+            if function is not None:
+                yield Home(project, owner.module, function), function
+
+
+def building_code(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, Function]]:
+    """Yield the constructors of a class, and the functions and methods of the project that they call."""
+    waiting, seen = list(constructors(project, cls)), set[ast.AST]()
+    for home, function in waiting:  # which grows
+        if function in seen or not isinstance(cls, Definition):
+            continue
+        seen.add(function)
+        yield home, function
+        for call in (each for each in nodes_in(*function.body) if isinstance(each, ast.Call)):
+            meaning = home.meaning(call.func)
+            method = isinstance(call.func, ast.Attribute) and project.classes.method(cls, call.func.attr)
+            if isinstance(meaning, Definition) and isinstance(meaning.node, ast.FunctionDef):
+                waiting.append((Home(project, meaning.module, meaning.node), meaning.node))
+            elif method:
+                waiting.append((Home(project, method[0].module, method[1]), method[1]))
+
+
+def writes_into(project: ProjectFacts, parts: Iterable[Class]) -> Iterator[tuple[str, Place]]:
+    """Yield the fields of classes that code stores into past the frozen class or in place, each with a store's place.
+
+    By name in the whole project: `object.__setattr__(layer, "rate", 0.1)`, `vars(layer)["rate"] = 0.1`, and
+    `layer.weight[0] = 0.0` of an array of numpy. Such a store reaches the layers of a list, and no rows of a stack.
+    Stores to objects that are shown to be of other classes are excluded.
+    """
+    names: dict[str, None] = {}
+    related: set[ast.AST] = set()
+    for part in parts:
+        if isinstance(part, Definition):
+            names |= dict.fromkeys(project.classes.fields(part))
+            related |= {each.node for each in (*project.classes.lineage(part), *project.classes.heirs(part))}
+        else:
+            names |= dict.fromkeys(_OF_LIBRARIES)
+    for name in names:
+        for place in _stores(project, name, related):
+            yield name, place
+
+
+def _stores(project: ProjectFacts, name: str, related: set[ast.AST]) -> Iterator[Place]:
+    patches = project.index.patches
+    for store in patches.stores(name):
+        if not store.forced:
+            continue
+        module = project.index.module_at(store.path)
+        holder = store.node.args[0] if isinstance(store.node, ast.Call) and store.node.args else None
+        found = class_of(project, module, holder) if module is not None and holder is not None else None
+        if not isinstance(found, Definition) or found.node in related:
+            yield patches.place(store)
+    for module in project.index.modules_with(name):
+        for node in by_name(module.tree).uses.get(name, ()):
+            above = parent_of(module, node) if isinstance(node, ast.Attribute) else None
+            if isinstance(above, ast.Subscript) and above.value is node and not isinstance(above.ctx, ast.Load):
+                yield module.place(node)
