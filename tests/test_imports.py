@@ -156,6 +156,19 @@ class TestWithoutLibcst:
         assert imported("import scanify.nn", (*self.NAMES, "click"), folder) == set()
 
 
+def test_importing_the_runtime_makes_jax_trace_nothing_again(tmp_path: Path) -> None:
+    code = """
+import equinox, jax
+traced = []
+f = jax.jit(lambda x: traced.append(x) or x)
+f(1.0)
+import scanify.nn, scanify.optim
+f(1.0)
+assert len(traced) == 1
+"""
+    assert imported(code, ("scanify",), tmp_path) == {"scanify"}
+
+
 def imports_of(path: Path) -> set[str]:
     """Every module of scanify that the file imports anywhere, by its dotted name."""
     found: set[str] = set()

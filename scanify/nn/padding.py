@@ -11,22 +11,28 @@ import jax
 
 S = TypeVar("S")
 
-# A context of jax is part of the keys of its caches: a jitted constructor is traced again, and not kept for later.
-_length: Any = jax.make_user_context(None)
+_contexts: list[Any] = []
 
 
 def padding_to(length: int) -> AbstractContextManager[None]:
-    """A context in which each stack that is built has as many layers, repetitions of the last one."""
-    entered: AbstractContextManager[None] = _length(length)
+    """A context in which each stack that is built has as many layers, repetitions of the last one.
+
+    A context of jax is part of the keys of its caches: a jitted constructor is traced again, and not kept for later. It
+    is made when it is needed, because everything is traced again once there is a new one.
+    """
+    if not _contexts:
+        _contexts.append(jax.make_user_context(None))
+    entered: AbstractContextManager[None] = _contexts[0](length)
     return entered
 
 
 def padded(stack: S) -> S:
     """Return the stack, or a longer one within `padding_to`."""
-    if _length.value is None:
+    length = next((context.value for context in _contexts), None)
+    if length is None:
         return stack
     kind: Any = type(stack)
-    longer: S = kind._padded(stack, _length.value)
+    longer: S = kind._padded(stack, length)
     return longer
 
 
