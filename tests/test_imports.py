@@ -54,6 +54,10 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
+def is_command(path: Path) -> bool:
+    return "@click.command" in path.read_text(encoding="utf-8")
+
+
 def command(*arguments: str, code: int) -> str:
     return f"from scanify.cli import run\nassert run({list(arguments)!r}) == {code}"
 
@@ -64,6 +68,9 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "plain.py").write_text("def f(xs):\n    for x in xs:\n        print(x)\n")
     return tmp_path
+
+
+COMMANDS = sorted(path.stem for path in (ROOT / "scanify" / "commands").glob("*.py") if is_command(path))
 
 
 class TestWithoutJax:
@@ -79,12 +86,37 @@ class TestWithoutJax:
             pytest.param(command("rules", code=0), id="rules"),
             pytest.param(command("explain", "SCN101", code=0), id="explain"),
             pytest.param("import scanify.verify.run", id="the parent's side of verification"),
-            pytest.param(command("convert", "--help", code=0), id="convert --help"),
             pytest.param(command("convert", "old.npz", "new.npz", code=2), id="convert without an option"),
         ],
     )
     def test_jax_stays_unimported(self, folder: Path, code: str) -> None:
         assert imported(code, JAX, folder) == set()
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_no_command_needs_it_to_say_what_it_does(self, folder: Path, name: str) -> None:
+        assert imported(command(name, "--help", code=0), JAX, folder) == set()
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("verify", "model.py", "--case", "cases.py:case"),
+            ("rewrite", "model.py", "--case", "cases.py:case"),
+            ("profile", "model.py", "--case", "cases.py:case"),
+            ("case", "model.py"),
+            ("convert", "old.npz", "new.npz", "--stack", "l"),
+            ("convert", "old.eqx", "new.eqx", "--like", "cases.py:case"),
+            ("verify", "--replay", "proofs.json"),
+        ],
+        ids=" ".join,
+    )
+    def test_a_command_says_that_it_is_not_installed(self, folder: Path, arguments: tuple[str, ...]) -> None:
+        (folder / "cases.py").write_text("def case(module):\n    return None\n")
+        (folder / "proofs.json").write_text("{}")
+        hidden = f"import sys\nsys.modules.update(dict.fromkeys({JAX!r}))\n"
+        probe = [sys.executable, "-c", f"{hidden}{command(*arguments, code=2)}"]
+        done = subprocess.run(probe, capture_output=True, text=True, cwd=folder, env=environment(), check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+        assert "pip install" in done.stderr
 
     def test_the_checker_of_certificates_needs_numpy_alone(self, folder: Path) -> None:
         code = "import scanify.replay.check, scanify.commands.verifying.certificates"
@@ -193,7 +225,7 @@ ALLOWED = {
     "checkpoints": {"checkpoints", "errors", "nn", "on_call"},
     "emit": {"analysis", "emit", "errors", "source", "on_call"},
     "optim": {"errors", "jaxpr", "nn", "optim"},
-    "replay": {"errors", "jaxpr.primitives", "replay"},
+    "replay": {"errors", "jaxpr.primitives", "on_call", "replay"},
     "rolling": {"errors", "jaxpr", "nn", "rolling", "verify"},
     "verify": {"cache_folder", "errors", "jaxpr", "nn", "replay", "verify", "on_call"},
     "propose": {"analysis.plan", "errors", "propose", "verify", "on_call"},

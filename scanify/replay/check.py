@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scanify.replay.digests import Digests
-from scanify.replay.read import Jaxpr, Rejected, Tables, read_tables
+from scanify.replay.form import FORMAT, Rejected
+from scanify.replay.read import Jaxpr, Tables, read_tables
 from scanify.replay.run import Program, Where
 from scanify.replay.values import Values
 from scanify.replay.written import Written, claimed
 
-FORMAT = "scanify certificate 1"
 Steps = dict[Where, set[str]]
 
 

@@ -8,12 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from scanify.errors import ScanifyError
+from scanify.replay.form import Rejected
 from scanify.replay.values import Shape, dtype_of
-
-
-class Rejected(ScanifyError):
-    """The certificate does not show what it says."""
 
 
 @dataclass(frozen=True)

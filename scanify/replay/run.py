@@ -12,9 +12,10 @@ from scanify.jaxpr.primitives import CALLS, COMMUTE, IDENTITIES, STATEFUL
 from scanify.replay import moves, pointwise
 from scanify.replay.arithmetic import ARITHMETIC
 from scanify.replay.digests import Digests
+from scanify.replay.form import Rejected
 from scanify.replay.marks import Marks
 from scanify.replay.movement import MOVEMENT
-from scanify.replay.read import Aval, Equation, Rejected, Tables, jaxprs_in
+from scanify.replay.read import Aval, Equation, Tables, jaxprs_in
 from scanify.replay.rules import Rule, Run
 from scanify.replay.values import Atom, Values
 

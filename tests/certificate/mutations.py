@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scanify.replay.check import replay
-from scanify.replay.read import Rejected
+from scanify.replay.form import Rejected
 from tests.certificate.programs import sealed, text
 
 Case = dict[str, Any]

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from scanify.replay.check import FORMAT, seal
+from scanify.replay.check import seal
+from scanify.replay.form import FORMAT
 from scanify.verify.certificate.write import Certificate, Proved
 
 LAYERS, WIDTH, TOKENS, HEADS = 4, 8, 4, 2

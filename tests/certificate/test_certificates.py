@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from scanify import replay as replay_folder
 from scanify.replay.check import replay
-from scanify.replay.read import Rejected
+from scanify.replay.form import Rejected
 from scanify.verify.certificate.write import Proved
 from tests.certificate.mutations import KINDS, accepted, mutated
 from tests.certificate.programs import LAYERS, certificate_of, given, gradient, loop, scanned, sealed, text

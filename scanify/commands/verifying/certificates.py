@@ -1,7 +1,9 @@
 """`scanify verify --certificate FILE` and `--replay FILE`: what was proved, written down and checked."""
 
 import gzip
+import importlib.util
 import json
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from scanify.commands.verifying.options import CaseRun
 from scanify.errors import Exit, ScanifyError
-from scanify.replay.check import FORMAT, replay, seal
-from scanify.replay.read import Rejected
+from scanify.replay import replay, seal
+from scanify.replay.form import FORMAT, Rejected
 from scanify.report.terminal import tell
 from scanify.verify.run import versions
 
@@ -71,6 +73,8 @@ def replay_file(path: str) -> int:
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise ScanifyError(f"--replay: {path} cannot be read: {error}") from None
+    if importlib.util.find_spec("numpy") is None:
+        raise ScanifyError(f"--replay needs numpy, which {sys.executable} does not have: pip install numpy")
     try:
         lines = replay(text)
     except Rejected as why:

@@ -16,7 +16,8 @@ from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.canonical import Alike, NotUnderstood
 from scanify.replay.check import Checker, Claim, spelled
-from scanify.replay.read import Rejected, Tables, read_tables
+from scanify.replay.form import Rejected
+from scanify.replay.read import Tables, read_tables
 from scanify.replay.run import Where
 from scanify.replay.written import Written, claimed
 from scanify.verify.certificate.neutral import Neutral
