@@ -52,6 +52,8 @@ READERS = {
     "gradients with more": "def two(model, x):\n    return loss(model, x), x\n\n\ndef step(model, x):\n    (value, aux), grads = eqx.filter_value_and_grad(two, has_aux=True)(model, x)\n    return eval('f')(grads)\n",
     "gradients by vjp": "def step(x):\n    value, pull = eqx.filter_vjp(loss, Model(x), x)\n    return eval('f')(pull(1.0))\n",
     "updates": "def step(x):\n    opt = optax.adam(1e-3)\n    state = opt.init(Model(x))\n    updates, state = opt.update(Model(x), state)\n    return eval('f')(updates)\n",
+    "an optimiser of outside": "def step(model, opt, state, x):\n    return opt.update(eqx.filter_grad(loss)(model, x), state)\n",
+    "a function of outside": "def step(x, report):\n    report(Model(x))\n    return x\n",
     "an optimiser that is not shown": "def step(x):\n    opt = eval('opt')\n    return opt.update(Model(x), opt.init(Model(x)))\n",
     "its own transformation": "def update(updates, state, params=None):\n    return eval('f')(updates), state\n\n\nopt = optax.chain(optax.scale(1.0), optax.GradientTransformation(lambda p: (), update))\n",
     "an optimiser whose rates are state": (
@@ -164,13 +166,11 @@ HARMLESS = {
         "    return jax.lax.scan(body, (params, opt.init(params)), x)\n"
     ),
     "numbers for a library": "import wandb\n\n\ndef main(x):\n    model = Model(x)\n    wandb.log({'loss': loss(model, x), 'out': model(x)})\n",
-    "an optimiser of outside": "def step(model, opt, state, x):\n    return opt.update(eqx.filter_grad(loss)(model, x), state)\n",
     "an optimiser whose rates are state": (
         "def main(x):\n    opt = optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)\n"
         "    return opt.update(eqx.filter_grad(loss)(Model(x), x), opt.init(Model(x)))\n"
     ),
     "its casts": "import jmp\n\n\ndef main(x):\n    return jmp.get_policy('half').cast_to_compute(Model(x))(x)\n",
-    "a function of outside": "def step(x, report):\n    report(Model(x))\n    return x\n",
     "its text, told": "import logging\n\n\ndef main(x):\n    print(f'{Model(x)}')\n    logging.info('%s', Model(x))\n    raise ValueError(f'{Model(x)}')\n",
     "fields of a configuration": "@dataclasses.dataclass\nclass Config:\n    depth: int\n\n\ndef main(x):\n    return dataclasses.asdict(Config(3)), vars(Config(3))\n",
     "kinds": "def main(x):\n    return isinstance(Model(x), Model), type(Model(x)), callable(Model)\n",

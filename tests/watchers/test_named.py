@@ -126,7 +126,7 @@ NAMED = [
         "SCN318",
         (
             "def unfrozen(model: Model, spec: str):\n    path, _, upto = spec.partition(':')\n"
-            "    get = operator.attrgetter(path)  # here\n    return list(get(model)[: int(upto)])\n"
+            "    get = operator.attrgetter(path)\n    return list(get(model)[: int(upto)])  # here\n"
             "def all_but_one(model: Model):\n    return unfrozen(model, 'layers:1')\n"
         ),
     ),

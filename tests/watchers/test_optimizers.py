@@ -6,7 +6,7 @@ import pytest
 
 from scanify.analysis.index import Index
 from scanify.analysis.watchers.find import watchers
-from scanify.analysis.watchers.optimizers import optimizer_reads
+from scanify.analysis.watchers.library import optimizer_reads
 from scanify.source.file import Source
 
 PATH = Path("/project/train.py")
@@ -38,8 +38,8 @@ def test_most_optimizers_are_harmless(call: str) -> None:
         ("import optax\nopt = optax.lamb(1e-3)\n", "a norm of each leaf"),
         ("import optax as ox\nopt = ox.chain(ox.adaptive_grad_clip(0.1), ox.adam(1e-3))\n", "a norm of each leaf"),
         ("from optax import adafactor\nopt = adafactor(1e-3)\n", "rank and size of each leaf"),
-        ("from optax import contrib\nopt = contrib.muon(1e-3)\n", "the rank of each leaf"),
-        ("def make():\n    from optax.contrib import muon as m\n    return m(1e-3)\n", "the rank of each leaf"),
+        ("from optax import contrib\nopt = contrib.muon(1e-3)\n", "rank and size of each leaf"),
+        ("def make():\n    from optax.contrib import muon as m\n    return m(1e-3)\n", "rank and size of each leaf"),
         ("from optax.transforms import clip_by_block_rms\nopt = clip_by_block_rms(1.0)\n", "a norm of each leaf"),
         ("import optax\nopt = optax.tree.random_like(key, params)\n", "a random key for each leaf"),
         ("import optax\nopt = optax.one_that_is_new(1e-3)\n", "`optax.one_that_is_new`"),
@@ -78,7 +78,7 @@ CHOSEN = "an optimizer of `optax` that is chosen as the program runs"
         ("TABLE = {'adam': optax.adam, 'lamb': optax.lamb}", "a norm of each leaf"),
         ("opt = make(optax.lamb)", "a norm of each leaf"),
         ("opt = make('optax.lamb')", "a norm of each leaf"),
-        ("opt = make({'_target_': 'optax.contrib:muon'})", "the rank of each leaf"),
+        ("opt = make({'_target_': 'optax.contrib:muon'})", "rank and size of each leaf"),
         ("opt = getattr(optax, 'lamb')(1e-3)", "a norm of each leaf"),
         ("opt = importlib.import_module('optax').lamb(1e-3)", "a norm of each leaf"),
     ],

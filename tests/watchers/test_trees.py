@@ -14,11 +14,13 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Index
 from scanify.analysis.watchers.find import watchers
+from scanify.analysis.watchers.flow import given_models
 from scanify.nn import ArrayStacked
 from scanify.source.file import Source
-from tests.watchers.trees import HARMLESS, READS, program
+from tests.watchers.trees import HARMLESS, NOT_SHOWN, READS, program
 
 PATH = Path("/project/train.py")
 MODEL = "import equinox as eqx\n\n\nclass Block(eqx.Module):\n    w: object\n    bias: object\n"
@@ -46,7 +48,8 @@ def found(text: str) -> list[str]:
     """What is read in a program."""
     source = program(text).replace("KEY =", "from model import Block\n\nKEY =")
     index = Index(PATH.parent, [Source(PATH, source), Source(PATH.parent / "model.py", MODEL)])
-    return [each.reads for each in watchers(index)]
+    place = Place(PATH, Span(0, 0, 1, 1))
+    return [each.reads for each in (*watchers(index), *given_models(index, place, {"layers"}))]
 
 
 def loaded(text: str, folder: Path) -> ModuleType:
@@ -93,6 +96,12 @@ def both(text: str, folder: Path) -> bool:
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_is_harmless_computes_the_same(text: str, tmp_path: Path) -> None:
     assert found(text) == []
+    assert both(text, tmp_path)
+
+
+@pytest.mark.parametrize("text", NOT_SHOWN)
+def test_what_is_not_understood_is_named_though_it_computes_the_same(text: str, tmp_path: Path) -> None:
+    assert found(text) != []
     assert both(text, tmp_path)
 
 

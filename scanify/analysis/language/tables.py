@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+# The last names of annotations of arrays and of random keys.
+ARRAY_TYPES = frozenset("Array ArrayLike ndarray Float Int Bool Num Inexact Shaped Complex UInt Integer Real".split())
+KEY_TYPES = frozenset("PRNGKeyArray PRNGKey Key KeyArray RNGKey Rngs RngStream".split())
+
 # The functions of libraries that only compute, by package (`exports.txt`). Left out of what the packages export is what
 # reads or writes files and settings, changes an argument, or gives an object with methods of its own.
 EXPORTS = {

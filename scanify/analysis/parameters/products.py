@@ -17,8 +17,8 @@ from scanify.analysis.index.project import Index
 from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
+from scanify.analysis.remarks.stacks import assigned
 from scanify.analysis.watchers.names import Body, callee, local_scope
-from scanify.analysis.watchers.stacks import assigned
 
 ELEMENT, CARRY, BESIDE, NAMES = 1, 2, 4, 8  # what is of the element, of the carry, walked beside; names of a dict
 _SCANNED = ELEMENT | CARRY | BESIDE

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 
 from scanify.analysis.index import Definition
+from scanify.analysis.language.tables import ARRAY_TYPES, KEY_TYPES
 from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.remarks.seen import Seen
+from scanify.analysis.remarks.stacks import annotation_of, assigned
 from scanify.analysis.watchers.names import bindings_of, local_scope
-from scanify.analysis.watchers.stacks import annotation_of, assigned
-from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _DEPTH = 8
 # Of `key_mask` and `sort_key` the one is no key, and the other none of random numbers.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
 from scanify.analysis.remarks.seen import Seen, argument
-from scanify.analysis.watchers.stacks import BLOCK_SEQ, class_of, field_kind
+from scanify.analysis.remarks.stacks import BLOCK_SEQ, class_of, field_kind
 
 RULE = "SCN316"
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.stacks import assigned, class_named, class_of, field_kind, fields, kind_of, stored
 from scanify.analysis.watchers.find import watchers_of
 from scanify.analysis.watchers.names import Body, callee, local_scope
-from scanify.analysis.watchers.rules import KEY, NORM, PATH, RANK, SHAPE
-from scanify.analysis.watchers.stacks import assigned, class_named, class_of, field_kind, fields, kind_of, stored
-from scanify.analysis.watchers.watcher import Watcher
+from scanify.analysis.watchers.watcher import KEY, NORM, PATH, RANK, SHAPE, Watcher
 
 _DEPTH = 5
 # What gives a tree with the stacks of the first tree that it is given, and at which position that stands.

@@ -1,4 +1,7 @@
-"""Every place in a project that looks at the leaves of trees. Only nodes with a telling word in them are read."""
+"""Every place in a project where a function on trees, or an optimiser, reads leaves: at its calls, and at its name.
+
+A listed function that is named without being called may be applied to any tree, so it is a reader there.
+"""
 
 import ast
 import re
@@ -9,62 +12,78 @@ from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
-from scanify.analysis.watchers.names import callee, callees, imported_in_place
-from scanify.analysis.watchers.optimizers import mentioned_reads, optimizer_reads, text_reads
-from scanify.analysis.watchers.rules import LIST, REPLACED, SHAPE, rule_of
-from scanify.analysis.watchers.tables import (
-    ALLS,
-    MAKES_TREES,
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.watchers.library import (
+    JUDGED,
     PER_LEAF_PACKAGES,
-    READERS,
     STRUCTURES,
-    TREE_AT,
     TREE_MODULES,
     VMAPS,
+    is_unlisted,
+    optimizer_reads,
 )
-from scanify.analysis.watchers.trees import COUNT, replaced_fields, tree_reads
-from scanify.analysis.watchers.walkers import FIELD_WORDS, field_reads
-from scanify.analysis.watchers.watcher import Watcher
+from scanify.analysis.watchers.names import callee, callees, imported_in_place
+from scanify.analysis.watchers.trees import CHILDREN, COUNT, reads_of_call
+from scanify.analysis.watchers.watcher import LIST, PROGRAM, Watcher, rule_of
 from scanify.source.notebook.text import Cells, is_notebook
 
 _PACKAGES = ("optax", *PER_LEAF_PACKAGES)
-_ORIGINS = (
-    *("jax.tree", "jax.flatten_util", "pickle.", "equinox.filter", "equinox.partition", "dataclasses."),
-    *("operator.attrgetter", *_PACKAGES),
-)
-_MENTIONED = (READERS - STRUCTURES) | TREE_MODULES | {TREE_AT, "jax.tree_util.default_registry"}
+_OPTIMISERS = frozenset((*(f"optax{each}" for each in ("", ".contrib", ".transforms", ".experimental")), *_PACKAGES))
+_MENTIONED = (JUDGED - STRUCTURES) | TREE_MODULES | {"jax.tree_util.default_registry"}
 _COUNTS, _PARTS = frozenset({"num_leaves", "num_nodes"}), frozenset({"children", "node_data"})
-_NAMED = {name.rpartition(".")[2] for name in _MENTIONED | READERS | VMAPS} | {"__import__", "import_module"}
+_NAMED = {name.rpartition(".")[2] for name in _MENTIONED | JUDGED | VMAPS} | {"__import__", "import_module"}
 # Names that are common tell nothing: in a call of a function on trees another word of its path does.
-_WORDS = (_NAMED | _COUNTS | _PARTS | FIELD_WORDS | {*_PACKAGES}) - frozenset("map all structure reduce".split())
+_WORDS = (_NAMED | _COUNTS | _PARTS | {*_PACKAGES}) - frozenset("map all structure reduce filter partition".split())
 _OF_TREES = frozenset("tree_map tree_leaves tree_flatten tree_reduce tree_util tree optax".split())
+_ORIGINS = ("jax.tree", "jax.flatten_util", "pickle.", "equinox", *_PACKAGES)
+_PATH = re.compile(r"optax(?:[.:][a-z]\w*)*")
+_TEXTS = (".__version__", ".__name__", ".__file__", ".__doc__")
+_PROGRAM = re.compile(r"\.eqns\b|\.cost_analysis\b")
+# What walks into scans knows their length: `eqn.primitive.name == "scan"`, `scan_p`, `eqn.params["length"]`.
+_KNOWS_SCANS = re.compile(r"""["']scan["']|\bscan_p\b|["']length["']""")
 
 
 @lru_cache(maxsize=2)
 def watchers(index: Index) -> tuple[Watcher, ...]:
     """Return the watchers of a project, in order of their places."""
     found: list[Watcher] = []
-    named = _aliases(index)
+    aliases = _aliases(index)
     for path in index.paths:
-        source = index.source(path)
-        words = index.words(path)
-        if source is None or not words & (_WORDS | named):
+        source, words = index.source(path), index.words(path)
+        if source is None or not words & (_WORDS | aliases):
             continue
         module = index.module_at(path)
         if module is not None:
-            found += _of_module(index, module, named)
+            found += _of_module(index, module, aliases)
         elif words & _OF_TREES:
             problem = index.problems[path]
             cell = Cells(source.text).at(problem.line, problem.line) if is_notebook(path) else None
             place = Place(path, Span(0, 0, problem.line, problem.line), cell)
-            reads = f"what cannot be seen, as the file cannot be parsed ({problem.message})"
-            found.append(Watcher(place, reads, rule=LIST))
+            found.append(Watcher(place, f"what cannot be seen, as the file cannot be parsed ({problem.message})", LIST))
     return tuple(found)
 
 
 def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Watcher]:
     """Yield what one call looks at, without what its arguments do."""
-    return _watching(index, module, call, set())
+    return (_watcher(module, call, reads) for reads in reads_of_call(index, module, call))
+
+
+def program_readers(index: Index) -> list[Watcher]:
+    """Return the places that read traced or compiled programs, in which a scan is one equation, with its cost."""
+    found: list[Watcher] = []
+    for path in index.paths:
+        source = index.source(path)
+        module = index.module_at(path) if source is not None and _PROGRAM.search(source.text) else None
+        nodes = [each for each in nodes_in(module.tree) if isinstance(each, ast.Attribute)] if module else []
+        for attr, reads in (("eqns", "the equations of a program"), ("cost_analysis", "the cost of a program")):
+            read = next((each for each in nodes if each.attr == attr), None)
+            if module and read and not (attr == "eqns" and _KNOWS_SCANS.search(module.text)):
+                found.append(Watcher(module.place(read), reads, PROGRAM, read))
+    return found
+
+
+def _watcher(module: Module, node: ast.AST, reads: str) -> Watcher:
+    return Watcher(module.place(node), reads, rule_of(reads), node)
 
 
 def _aliases(index: Index) -> set[str]:
@@ -83,18 +102,19 @@ def _aliases(index: Index) -> set[str]:
         found |= more
 
 
-def _of_module(index: Index, module: Module, named: set[str]) -> list[Watcher]:
+def _of_module(index: Index, module: Module, aliases: set[str]) -> list[Watcher]:
     nodes = nodes_in(module.tree)
-    words = _WORDS | (named & index.words(module.path))
+    words = _WORDS | (aliases & index.words(module.path))
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             bound = module.imported(node).items()
             words |= {name for name, each in bound if each.target.startswith(_ORIGINS)}
-    found = (each for node in nodes if _is_telling(node, words) for each in _watching(index, module, node, named))
-    seen: dict[tuple[int, str], Watcher] = {}
-    for each in found:
-        seen.setdefault((each.place.span.line, each.reads), each)
-    return sorted(seen.values(), key=lambda each: each.place.span)
+    found: dict[tuple[int, str], Watcher] = {}
+    for node in nodes:
+        for reads in _reads(index, module, node, aliases) if _is_telling(node, words) else ():
+            watcher = _watcher(module, node, reads)
+            found.setdefault((watcher.place.span.line, reads), watcher)
+    return sorted(found.values(), key=lambda each: each.place.span)
 
 
 def _is_telling(node: ast.AST, words: frozenset[str] | set[str]) -> bool:
@@ -112,36 +132,22 @@ def _is_telling(node: ast.AST, words: frozenset[str] | set[str]) -> bool:
             return False
 
 
-def _watching(index: Index, module: Module, node: ast.AST, named: set[str]) -> Iterator[Watcher]:
-    """Yield what one node looks at. `named` are the names that are followed to what assignments give them."""
+def _reads(index: Index, module: Module, node: ast.AST, aliases: set[str]) -> Iterator[str]:
+    """Yield what one node reads."""
     match node:
-        case ast.Constant():
-            yield from _watcher(module, node, text_reads(module, node), optimizer=True)
+        case ast.Constant(value=str(text)):
+            path = text.replace(":", ".") if _PATH.fullmatch(text) and not _names_a_release(module, node) else ""
+            yield from _chosen(path, None)
         case ast.Name() | ast.Attribute() | ast.Call() if _is_root(module, node):
-            yield from _mentions(index, module, node, named)
-    if isinstance(node, ast.Attribute | ast.Call):
-        yield from field_reads(index, module, node)
+            yield from _mentioned(index, module, node, aliases)
     match node:
         case ast.Attribute(attr=name) if name in _COUNTS:
-            yield from _watcher(module, node, COUNT)
+            yield COUNT
         case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]) if name in _PARTS:
             if not any(name in each.methods for each in index.modules_with(name)):
-                yield from _watcher(module, node, "the children of each part of a tree")
-        case ast.Call(func=function):
-            for known in dict.fromkeys(callees(index, module, function)):
-                if isinstance(known, str):
-                    yield from _called(index, module, node, known)
-
-
-def _called(index: Index, module: Module, call: ast.Call, known: str) -> Iterator[Watcher]:
-    for reads in tree_reads(index, module, call, known):
-        yield from _watcher(module, call, reads)
-    if _is_unlisted(known):
-        yield from _watcher(module, call, "the children of each part of a tree")
-    if known == TREE_AT:
-        fields = replaced_fields(index, module, call)
-        yield Watcher(module.place(call), "parts of a tree that it replaces", fields, REPLACED, node=call)
-    yield from _watcher(module, call, optimizer_reads(known), optimizer=True)
+                yield CHILDREN
+        case ast.Call():
+            yield from reads_of_call(index, module, node)
 
 
 def _is_root(module: Module, node: ast.AST) -> bool:
@@ -157,25 +163,44 @@ def _is_root(module: Module, node: ast.AST) -> bool:
     return imported or (not called and isinstance(inner, ast.Name))
 
 
-def _mentions(index: Index, module: Module, node: ast.expr, named: set[str]) -> Iterator[Watcher]:
-    """Yield functions on trees, and optimizers, that are not called where they are named: they may be anywhere."""
+def _mentioned(index: Index, module: Module, node: ast.expr, aliases: set[str]) -> Iterator[str]:
+    """Yield functions on trees, and optimisers, that are not called where they are named."""
     above = parent_of(module, node)
     for known in dict.fromkeys(callees(index, module, node)):
         if not isinstance(known, str):
             continue
         if known.partition(".")[0] in _PACKAGES:
-            yield from _watcher(module, node, mentioned_reads(known, above), optimizer=True)
-        elif (known in _MENTIONED or _is_unlisted(known)) and not _is_followed(index, module, above, named):
-            yield from _watcher(module, node, f"what `{module.code(node)}` is applied to elsewhere")
+            yield from _chosen(known, above)
+        elif (known in _MENTIONED or is_unlisted(known)) and not _is_followed(index, module, above, aliases):
+            yield f"what `{module.code(node)}` is applied to elsewhere"
 
 
-def _is_unlisted(known: str) -> bool:
-    """True for a function of a module of functions on trees that no table lists."""
-    own = known.startswith(tuple(f"{each}." for each in TREE_MODULES)) and known not in TREE_MODULES
-    return own and known not in READERS | MAKES_TREES | ALLS
+def _chosen(qualname: str, above: ast.AST | None) -> Iterator[str]:
+    """Yield what may be read by an optimiser, or by any of a package, that is not called where it is named."""
+    if not qualname or qualname.endswith(_TEXTS):
+        return
+    package = qualname.removesuffix(".__dict__")
+    reads: str | None = f"an optimizer of `{package}` that is chosen as the program runs"
+    if package not in _OPTIMISERS:
+        reads = optimizer_reads(qualname)
+    match above:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+            reads = optimizer_reads(f"{package}.{name}")
+        case ast.Call(func=ast.Name(id="hasattr" | "print" | "repr" | "str" | "id") | ast.Attribute(attr="reload")):
+            reads = None
+    yield from [reads] if reads is not None else []
 
 
-def _is_followed(index: Index, module: Module, above: ast.AST | None, named: set[str]) -> bool:
+def _names_a_release(module: Module, node: ast.Constant) -> bool:
+    """True for `version("optax")`, `import_module("optax").adam`, and a text in a list, which imports nothing."""
+    above = parent_of(module, node)
+    if not isinstance(above, ast.Call):
+        return not isinstance(above, ast.Assign | ast.keyword | ast.AnnAssign | ast.Dict | ast.Return)
+    name = (dotted(above.func) or "").rpartition(".")[2]
+    return name in ("version", "find_spec", "importorskip", "print") or imported_in_place(above) is not None
+
+
+def _is_followed(index: Index, module: Module, above: ast.AST | None, aliases: set[str]) -> bool:
     """True if a statement only gives another name of a module or a function, one that is followed."""
     match above:
         case ast.Call(func=function):
@@ -183,15 +208,6 @@ def _is_followed(index: Index, module: Module, above: ast.AST | None, named: set
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             kinds = (*FUNCTIONS, ast.ClassDef)
             around = next((each for each in ancestors(module, above) if isinstance(each, kinds)), None)
-            return name in named and not isinstance(around, ast.ClassDef)
+            return name in aliases and not isinstance(around, ast.ClassDef)
         case _:
             return False
-
-
-def _watcher(module: Module, node: ast.AST, reads: str | None, *, optimizer: bool = False) -> Iterator[Watcher]:
-    if reads is None:
-        return
-    rule = rule_of(reads)
-    if optimizer and reads == "the rank of each leaf":
-        rule = SHAPE  # it takes a leaf of rank two for a matrix
-    yield Watcher(module.place(node), reads, rule=rule, node=node)

@@ -5,322 +5,239 @@ something of whole leaves, and so depends on how layers are stored.
 """
 
 import ast
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from scanify.analysis.index import Index, Module
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.language.tables import MEASURES, is_listed
 from scanify.analysis.lower.scope import parameters
+from scanify.analysis.watchers.library import EACH_NUMBER, FILLED, TOTALS, TYPE_TESTS
 from scanify.analysis.watchers.names import Body, Callee, callee, is_decorated, local_scope
-from scanify.analysis.watchers.tables import EACH_NUMBER, FILLED, TOTALS, TYPE_TESTS
 
-SAME, EACH, OTHER = "same", "each", "other"
-"""A value that does not depend on the leaf; an array computed number by number; everything that is not understood."""
-TOTAL = frozenset("sum max min all any".split())
-"""Totals that can go on over all leaves."""
-RANK, SHAPE = "the rank of each leaf", "the shape of each leaf"
-NORM, MEAN = "a norm of each leaf", "a mean of each leaf"
 _MAX_DEPTH = 8
-_SAME = frozenset("dtype sharding weak_type device devices itemsize is_fully_addressable committed".split())
-_METHODS = frozenset("astype copy conj conjugate block_until_ready round clip real imag item".split())
-_KEEPS = frozenset("array asarray float32 astype device_get int32 stop_gradient".split())
-_PURE = ("jax.numpy.", "jax.lax.", "jax.nn.", "math.", "operator.", "numpy.")
-_PURE_BUILTINS = frozenset(f"builtins.{name}" for name in "float int bool len min max abs sum tuple round str".split())
+_TOTAL, _MEAN = "a total of each leaf", "a mean of each leaf"
+_NAMED = {
+    **dict.fromkeys(("mean", "std", "var", "median"), _MEAN),
+    **dict.fromkeys(("sum", "max", "min", "all", "any", "prod"), _TOTAL),
+    "size": _TOTAL,
+    "nbytes": _TOTAL,
+    "norm": "a norm of each leaf",
+    "ndim": "the rank of each leaf",
+    "shape": "the shape of each leaf",
+    "len": "the length of each leaf",
+}
+_METHODS = frozenset("astype copy conj conjugate block_until_ready round clip".split())
+_ATTRIBUTES = frozenset({"real", "imag"})
 _RANDOM = ("jax.random.", "numpy.random.", "random.")
 
 
-@dataclass(frozen=True)
-class Result:
-    """The value of a function of a leaf, and what else it reads of leaves."""
-
-    value: str
-    reads: tuple[str, ...] = ()
-
-    @property
-    def is_harmless(self) -> bool:
-        """True if a stack gives the same numbers."""
-        return self.value in (SAME, EACH) and not self.reads
-
-    @property
-    def text(self) -> str:
-        """A description of everything that is read."""
-        value = "a total of each leaf" if self.value in TOTAL else "the value of each leaf as a whole"
-        return " and ".join(self.reads) or value
+class Reads(Exception):
+    """Something of whole leaves is read, in the words of a watcher."""
 
 
-LEAF = Result(EACH)
+def reads_of(index: Index, module: Module, function: ast.expr) -> str | None:
+    """Return what a function reads that is applied to each leaf of one or more trees; None if that is harmless."""
+    try:
+        _Leaf(index, module).call(callee(index, module, function), [True], function)
+    except Reads as found:
+        return str(found)
+    return None
 
 
-def applied(index: Index, module: Module, function: ast.expr) -> Result:
-    """Return the value of a function that is applied to each leaf of one or more trees."""
-    leaf = _Leaf(index, module, {}, [])
-    value = leaf.call(callee(index, module, function), [EACH], {}, function)
-    return Result(value, tuple(dict.fromkeys(leaf.reads)))
+def reads_in(index: Index, module: Module, expression: ast.expr, leaf: str, *, is_test: bool = False) -> str | None:
+    """Return what an expression, or a test, reads of the leaf that a name stands for; None if that is harmless."""
+    here = _Leaf(index, module, {leaf: True})
+    try:
+        (here.condition if is_test else here.value)(expression)
+    except Reads as found:
+        return str(found)
+    return None
 
 
-def computed(index: Index, module: Module, expression: ast.expr, names: dict[str, str]) -> Result:
-    """Return the value of an expression in which some names are leaves, or totals of leaves."""
-    leaf = _Leaf(index, module, names, [])
-    value = leaf.value(expression)
-    return Result(value, tuple(dict.fromkeys(leaf.reads)))
+def total_of(index: Index, module: Module, node: ast.expr, leaf: str) -> str | None:
+    """Return the total of one leaf that an expression is, such as "sum", which may go on over all leaves."""
+    inner = _Leaf(index, module, {leaf: True})
+    match node:
+        case ast.Attribute(value=value, attr="size" | "nbytes"):
+            return "sum" if inner.is_harmless(value) else None
+        case ast.Call(func=function, args=[value], keywords=[]):
+            name = callee(index, module, function)
+            if name in ("builtins.float", "builtins.int", "builtins.bool", "jax.numpy.array", "jax.device_get"):
+                return total_of(index, module, value, leaf)
+            return TOTALS.get(name) if isinstance(name, str) and inner.is_harmless(value) else None
+        case ast.Call(func=function, args=[one, other], keywords=[]):
+            both = callee(index, module, function) in ("jax.numpy.vdot", "numpy.vdot")
+            return "sum" if both and inner.is_harmless(one) and inner.is_harmless(other) else None
+        case ast.Call(func=ast.Attribute(value=value, attr="sum" | "max" | "min" | "all" | "any" as name), args=[]):
+            return name if not node.keywords and inner.is_harmless(value) else None
+        case ast.Call(func=ast.Attribute(value=value, attr="item"), args=[]):
+            return total_of(index, module, value, leaf)
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            same = inner.is_harmless(right, varies=False)
+            return "sum" if same and total_of(index, module, left, leaf) == "sum" else None
+        case ast.IfExp(test=test, body=body, orelse=ast.Constant(value=0)):
+            kept = total_of(index, module, body, leaf)
+            return kept if kept == "sum" and inner.is_harmless(test, varies=False) else None
+        case _:
+            return None
 
 
 @dataclass(frozen=True)
 class _Leaf:
+    """Evaluates expressions: True for an array computed number by number, False for what no leaf has a part in."""
+
     index: Index
     module: Module
-    names: dict[str, str]
-    reads: list[str]
+    names: Mapping[str, bool] = field(default_factory=dict)
     depth: int = 0
 
-    def other(self, reads: str) -> str:
-        self.reads.append(reads)
-        return OTHER
+    def is_harmless(self, node: ast.expr, varies: bool = True) -> bool:
+        """True if an expression is in the language; with `varies=False`, if no number of a leaf is in it either."""
+        try:
+            return self.value(node) <= varies
+        except Reads:
+            return False
 
     def code(self, node: ast.AST) -> str:
         text = " ".join(self.module.code(node).split())
         return f"`{text if len(text) <= 50 else f'{text[:47]}...'}`"
 
-    # -- expressions -----------------------------------------------------------------------------------------------
-
-    def value(self, node: ast.expr) -> str:
+    def value(self, node: ast.expr) -> bool:
         match node:
             case ast.Constant():
-                return SAME
-            case ast.Name():
-                return self.names.get(node.id) or self._other_name(node)
-            case ast.Attribute():
-                return self._attribute(node)
-            case ast.BinOp():
-                return self._operation(node)
-            case ast.UnaryOp(op=op, operand=operand):
-                inner = self.value(operand)
-                if isinstance(op, ast.Not | ast.Invert) and inner in ("all", "any"):
-                    return "any" if inner == "all" else "all"
-                kept = inner == "sum" and isinstance(op, ast.USub)
-                return inner if kept else self.number_by_number([inner])
+                return False
+            case ast.Name(id=name):
+                if name not in self.names and local_scope(self.module, node, name) is not None:
+                    self._closure(node)
+                return self.names.get(name, False)
+            case ast.Attribute(value=value, attr=attr):
+                return self._attribute(node, self.value(value), attr)
+            case ast.BinOp(left=left, right=right):
+                varies = self.some([left, right])
+                if isinstance(node.op, ast.MatMult) and varies:
+                    raise Reads("each leaf as a matrix")
+                return varies
+            case ast.UnaryOp(operand=operand):
+                return self.value(operand)
             case ast.Compare(left=left, ops=ops, comparators=others):
-                values = [self.value(each) for each in (left, *others)]
-                if all(isinstance(op, ast.Is | ast.IsNot) for op in ops):
-                    return OTHER if OTHER in values else SAME
-                return self.number_by_number(values)
+                varies = self.some([left, *others])
+                return varies and not all(isinstance(op, ast.Is | ast.IsNot) for op in ops)
             case ast.BoolOp(values=values):
-                return self.number_by_number([self.value(each) for each in values])
+                return self.some(values)
             case ast.IfExp(test=test, body=body, orelse=other):
-                return self.condition(test) or self.joined([self.value(body), self.value(other)])
+                self.condition(test)
+                return self.some([body, other])
             case ast.Call():
                 return self._called(node)
-            case ast.Subscript(value=value, slice=index):
-                inner, at = self.value(value), self.value(index)
-                if at == SAME and (inner in (SAME, OTHER) or (inner == EACH and _is_first_axis(index))):
-                    return inner
-                return OTHER if OTHER in (inner, at) else self.other("a part of each leaf")
-            case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                return self.joined([self.value(each) for each in elements])
-            case ast.Slice(lower=lower, upper=upper, step=step):
-                return self.joined([self.value(each) for each in (lower, upper, step) if each is not None])
-            case ast.Lambda(args=ast.arguments(defaults=[], kw_defaults=[]), body=body):
-                own = {each.arg: SAME for each in parameters(node)}
-                return replace(self, names={**self.names, **own}).value(body)
+            case ast.Subscript(value=value, slice=at):
+                if self.some([value, at]):
+                    raise Reads("a part of each leaf")
+                return False
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                if self.some(parts):
+                    raise Reads("several leaves as one array")
+                return False
             case _:
-                return self.other(f"{self.code(node)} of each leaf")
+                raise Reads(f"{self.code(node)} of each leaf")
 
-    def joined(self, values: list[str]) -> str:
-        """Return the value of an expression that may have any of several values."""
-        found = set(values)
-        return found.pop() if len(found) == 1 else self.number_by_number(values)
+    def some(self, nodes: Sequence[ast.expr]) -> bool:
+        """Evaluate all of some expressions; True if one varies."""
+        values = [self.value(each) for each in nodes]
+        return any(values)
 
-    def number_by_number(self, values: list[str]) -> str:
-        """Return the value of an operation on several values, number by number."""
-        if OTHER in values:
-            return OTHER
-        if not TOTAL.isdisjoint(values):
-            return self.other("a total of each leaf")
-        return EACH if EACH in values else SAME
+    def _closure(self, name: ast.Name) -> None:
+        """Refuse a local function that is passed on: it may read a leaf of the function around."""
+        if isinstance(callee(self.index, self.module, name), Body):
+            raise Reads(f"each leaf, with `{name.id}`")
 
-    def condition(self, test: ast.expr) -> str | None:
-        """Return OTHER if a test may be another one for a stack."""
-        value = self.value(test)
-        if value in (SAME, OTHER):
-            return None if value == SAME else OTHER
-        return self.other("the value of each leaf as a whole")
+    def condition(self, test: ast.expr) -> None:
+        """Evaluate a test that must be the same for a stack."""
+        if self.value(test):
+            raise Reads("the value of each leaf as a whole")
 
-    def _other_name(self, node: ast.Name) -> str:
-        """The value of a name that is no leaf: a function may read one that is bound around it."""
-        if local_scope(self.module, node, node.id) is None:
-            return SAME
-        known = callee(self.index, self.module, node)
-        read = nodes_in(known.node) if isinstance(known, Body) else ()
-        if any(isinstance(each, ast.Name) and self.names.get(each.id, SAME) != SAME for each in read):
-            return self.other(f"each leaf, with `{node.id}`")
-        return SAME
+    def _attribute(self, node: ast.Attribute, varies: bool, attr: str) -> bool:
+        if not varies or attr in _ATTRIBUTES:
+            return varies
+        if attr in _NAMED or attr not in MEASURES | {"device", "devices", "committed"}:
+            raise Reads(_NAMED.get(attr, f"{self.code(node)} of each leaf"))
+        return False
 
-    def _attribute(self, node: ast.Attribute) -> str:
-        inner = self.value(node.value)
-        if inner != EACH:
-            return inner
-        if node.attr in ("ndim", "shape"):
-            self.reads.append(RANK if node.attr == "ndim" else SHAPE)
-            return SAME
-        if node.attr in ("size", "nbytes"):
-            return "sum"
-        if node.attr in ("real", "imag"):
-            return EACH
-        return SAME if node.attr in _SAME else self.other(f"{self.code(node)} of each leaf")
-
-    def _operation(self, node: ast.BinOp) -> str:
-        left, right = self.value(node.left), self.value(node.right)
-        if isinstance(node.op, ast.MatMult) and EACH in (left, right):
-            return self.other("each leaf as a matrix")
-        if (left, right) == ("sum", SAME) and isinstance(node.op, ast.Mult | ast.Div):
-            return "sum"
-        if (left, right) == (SAME, "sum") and isinstance(node.op, ast.Mult):
-            return "sum"
-        if (left, right) == ("sum", "sum") and isinstance(node.op, ast.Add | ast.Sub):
-            return "sum"
-        return self.number_by_number([left, right])
-
-    # -- calls -----------------------------------------------------------------------------------------------------
-
-    def _called(self, node: ast.Call) -> str:
+    def _called(self, node: ast.Call) -> bool:
         known = callee(self.index, self.module, node.func)
-        if known in TYPE_TESTS:
-            return SAME
-        holder = self.value(node.func.value) if isinstance(node.func, ast.Attribute) and known is None else SAME
-        shapes = [each for each in node.args if known in FILLED and self._is_shape(each)]
-        given = [self.value(each) for each in node.args if each not in shapes]
-        named = {each.arg or "**": self.value(each.value) for each in node.keywords}
-        if any(isinstance(each, ast.List | ast.Tuple) and self.value(each) == EACH for each in node.args):
-            return self.other("several leaves as one array")
-        if isinstance(node.func, ast.Attribute) and known is None:
-            return self._method(node, node.func.attr, holder, [*given, *named.values()])
-        return self.call(known, [*given, *(EACH for _ in shapes)], named, node)
+        given = [*node.args, *(each.value for each in node.keywords)]
+        if isinstance(known, str) and known.startswith(_RANDOM):
+            raise Reads("random numbers for each leaf")
+        if known in FILLED and any(self._is_shape(each) for each in given):
+            return True
+        if known is None and isinstance(node.func, ast.Attribute):
+            values = [self.value(each) for each in (node.func.value, *given)]
+            if node.func.attr in _METHODS and values[0]:
+                return True
+            changes = "" if values[0] else ", which may be another each time"
+            raise Reads(_NAMED.get(node.func.attr if values[0] else "", f"{self.code(node)} of each leaf{changes}"))
+        return self.call(known, [self.value(each) for each in given], node)
 
     def _is_shape(self, node: ast.expr) -> bool:
-        """True for `x.shape` of a leaf, which makes an array of one value as large as the leaf."""
-        match node:
-            case ast.Attribute(value=ast.Name(id=name), attr="shape"):
-                return self.names.get(name) == EACH
-            case _:
-                return False
+        return isinstance(node, ast.Attribute) and node.attr == "shape" and self.is_harmless(node.value)
 
-    def _method(self, node: ast.Call, name: str, holder: str, given: list[str]) -> str:
-        if holder == EACH and name in TOTAL and not given:
-            return name
-        if holder in TOTAL and name in ("item", "astype"):
-            return holder
-        if name in _METHODS or OTHER in (holder, *given):
-            return self.number_by_number([holder, *given])
-        if holder == EACH and name in ("mean", "std", "var"):
-            return self.other(MEAN)
-        changes = ", which may be another each time" if holder == SAME else ""
-        return self.other(f"{self.code(node)} of each leaf{changes}")
-
-    def call(self, known: Callee, given: list[str], named: dict[str, str], node: ast.expr) -> str:
+    def call(self, known: Callee, given: Sequence[bool], node: ast.expr) -> bool:
         """Return the value of a call, by what is called and the values of its arguments."""
-        values = [*given, *named.values()]
-        if isinstance(known, str) and known.endswith("linalg.norm"):
-            return self.other(NORM)  # of a leaf in another form, too: `jnp.linalg.norm(x.ravel())`
-        if OTHER in values:
-            return OTHER
         if known in TYPE_TESTS:
-            return SAME
+            return False
         if isinstance(known, Body) and not is_decorated(self.index, known) and self.depth < _MAX_DEPTH:
-            return self._body(known, given, named)
+            return self._body(known, given, node)
         if not isinstance(known, str):
-            return self.other(f"each leaf, with {self.code(node)}, which is not shown")
-        if known.startswith(_RANDOM):
-            self.reads.append("random numbers for each leaf")
-            return EACH
-        if set(values) <= {SAME}:
-            pure = known.startswith(_PURE) or known in _PURE_BUILTINS | EACH_NUMBER | FILLED
-            return SAME if pure else self.other(f"{self.code(node)} for each leaf, which may be another each time")
-        return self._library(known, given, named, node)
+            raise Reads(f"each leaf, with {self.code(node)}, which is not shown")
+        if known in EACH_NUMBER or (not any(given) and is_listed(known)):
+            return any(given)
+        raise Reads(_NAMED.get(known.rpartition(".")[2], f"{self.code(node)} of each leaf"))
 
-    def _library(self, known: str, given: list[str], named: dict[str, str], node: ast.expr) -> str:
-        name, values = known.rpartition(".")[2], [*given, *named.values()]
-        if known in FILLED:
-            return self.number_by_number(values)
-        if known in TOTALS and values.count(EACH) == len(given) == len(values) - ("dtype" in named):
-            alone = len(given) == 1 or name in ("vdot", "allclose", "array_equal")
-            return TOTALS[known] if alone else self.other("a total over some axes of each leaf")
-        if values[0] in TOTAL and len(values) == 1 and (name in _KEEPS or known in _PURE_BUILTINS):
-            return values[0]
-        if known in EACH_NUMBER:
-            return self.other(NORM) if name == "sqrt" and values[0] in TOTAL else self.number_by_number(values)
-        if name in ("mean", "std", "var", "median"):
-            return self.other(MEAN)
-        if name in ("ndim", "shape") and known in (f"jax.numpy.{name}", f"numpy.{name}"):
-            self.reads.append(RANK if name == "ndim" else SHAPE)
-            return SAME
-        if known in TOTALS:
-            return self.other("a total over some axes of each leaf")
-        return self.other("the length of each leaf" if known == "builtins.len" else f"{self.code(node)} of each leaf")
+    # -- functions of the project -------------------------------------------------------------------------------------
 
-    # -- functions of the project ----------------------------------------------------------------------------------
-
-    def _body(self, function: Body, given: list[str], named: dict[str, str]) -> str:
+    def _body(self, function: Body, given: Sequence[bool], node: ast.expr) -> bool:
+        """Return the value of a call of a function; of all its parameters if one of them is a leaf."""
         args = function.node.args
-        positional = [*args.posonlyargs, *args.args]
-        first_default = len(positional) - len(args.defaults)
-        names = {each.arg: SAME for each in (*positional, *args.kwonlyargs)}
-        mapped = given == [EACH] and not named
-        for at, each in enumerate(positional):
-            if at < len(given) or (mapped and at < first_default):  # a map gives the others leaves of other trees
-                names[each.arg] = given[at] if at < len(given) else EACH
-        names.update({name: value for name, value in named.items() if name in names})
         if args.vararg is not None or args.kwarg is not None:
-            return self.other("several leaves at once")
+            raise Reads("several leaves at once")
+        names = {each.arg: any(given) for each in parameters(function.node)}
+        if not isinstance(node, ast.Call):  # it is passed to a map: what has a default is no leaf
+            with_default = [*args.args[len(args.args) - len(args.defaults) :], *args.kwonlyargs]
+            names.update({each.arg: False for each in with_default})
         # A name that a function around binds, such as a leaf, has its value inside, too.
         around = self.names if function.module is self.module else {}
         inner = replace(self, module=function.module, names={**around, **names}, depth=self.depth + 1)
         body = function.node.body
         return inner.value(body) if isinstance(body, ast.expr) else inner.statements(body)
 
-    def statements(self, body: list[ast.stmt]) -> str:
+    def statements(self, body: Sequence[ast.stmt]) -> bool:
         """Return the value that statements return."""
+        names = dict(self.names)
+        here = replace(self, names=names)
         for at, statement in enumerate(body):
             match statement:
                 case ast.Return(value=value):
-                    return self.value(value) if value is not None else SAME
+                    return value is not None and here.value(value)
                 case (
                     ast.Assign(targets=[ast.Name(id=name)], value=value)
                     | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
                 ):
-                    self.names[name] = self.value(value)
-                case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value) if self.value(value) == SAME:
-                    self.names.update({each.id: SAME for each in parts if isinstance(each, ast.Name)})
+                    names[name] = here.value(value)
                 case ast.AugAssign(target=ast.Name(id=name), value=value):
-                    self.names[name] = self.number_by_number([self.names.get(name, SAME), self.value(value)])
-                case ast.If(body=inside, orelse=[]) if all(isinstance(each, ast.Raise) for each in inside):
+                    names[name] = here.value(value) or names.get(name, False)
+                case ast.If(body=[ast.Raise()], orelse=[]):
                     pass  # an error for a stack is loud
                 case ast.If(test=test, body=inside, orelse=outside) if self.depth < _MAX_DEPTH:
+                    here.condition(test)
+                    branch = replace(here, depth=self.depth + 1)
                     rest = body[at + 1 :]
-                    ways = [replace(self, names=dict(self.names), depth=self.depth + 1) for _ in range(2)]
-                    found = self.condition(test)
-                    branches = zip(ways, (inside, outside), strict=True)
-                    return found or self.joined([way.statements([*branch, *rest]) for way, branch in branches])
+                    ways = [branch.statements([*each, *rest]) for each in (inside, outside)]
+                    return any(ways)
                 case ast.Raise():
-                    return SAME
+                    return False
                 case ast.Pass() | ast.Assert() | ast.Expr(value=ast.Constant()):
                     pass
-                case ast.FunctionDef(args=ast.arguments(defaults=[], kw_defaults=[])):
-                    pass  # a default would keep a leaf
+                case ast.FunctionDef(args=ast.arguments(defaults=[], kw_defaults=[]), decorator_list=[]):
+                    pass  # evaluated where it is called; a default would keep a leaf
                 case _:
-                    return self.other(f"{self.code(statement)} for each leaf")
-        return SAME
-
-
-def _is_first_axis(index: ast.expr) -> bool:
-    """`x[i]`, `x[start:end]`, `x[i, ...]`, `x[None]`: leaves with one first axis are a batch, or several models.
-
-    A stack of layers in each of several models has its own axis behind that one.
-    """
-    match index:
-        case ast.Tuple(elts=[first, ast.Constant(value=rest)]):
-            return rest is ... and _is_first_axis(first)
-        case ast.Constant(value=value):
-            return value is None
-        case ast.Slice(lower=lower, upper=upper, step=None):
-            return not any(isinstance(each, ast.Constant | ast.UnaryOp) for each in (lower, upper))
-        case _:
-            return isinstance(index, ast.Name | ast.Attribute)
+                    raise Reads(f"{self.code(statement)} for each leaf")
+        return False

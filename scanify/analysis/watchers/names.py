@@ -10,7 +10,7 @@ from scanify.analysis.index.bindings import Import
 from scanify.analysis.lower.nodes import names_in
 from scanify.analysis.lower.scope import Opens, Scope, names_bound_by, own_nodes, scope_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.tables import GROUPS
+from scanify.analysis.watchers.library import GROUPS
 
 _MAX_STEPS = 12  # from one name to another
 _BINDING = (ast.stmt, ast.NamedExpr, ast.comprehension, ast.withitem)

@@ -8,6 +8,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
+from scanify.analysis.language.tables import ARRAY_TYPES, KEY_TYPES
 from scanify.analysis.language.types import (
     Array,
     ClassOf,
@@ -21,7 +22,6 @@ from scanify.analysis.language.types import (
     join,
 )
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.tables import ARRAY_TYPES, KEY_TYPES
 
 _STATIC = frozenset("int float bool complex str bytes DTypeLike dtype DType Sharding PartitionSpec Mesh".split())
 _SOURCES = ("jax", "jaxtyping", "numpy", "chex", "equinox", "typing", "typing_extensions", "builtins", "collections")

@@ -9,7 +9,7 @@ from functools import cached_property
 from scanify.analysis.lower.nodes import names_in, nodes_in
 from scanify.analysis.remarks.scans.forms import LAX, VIAS
 from scanify.analysis.remarks.seen import Seen, argument, names_read
-from scanify.analysis.watchers.stacks import kind_of
+from scanify.analysis.remarks.stacks import kind_of
 
 _PARAMETERS = re.compile(r"param|weight|layer|block|theta", re.IGNORECASE)
 _PRODUCTS = frozenset(f"jax.numpy.{name}" for name in ("dot", "matmul", "einsum", "tensordot", "vdot", "inner"))

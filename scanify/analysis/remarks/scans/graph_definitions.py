@@ -9,7 +9,7 @@ from scanify.analysis.plan import Remark
 from scanify.analysis.remarks.scans.body import body_of
 from scanify.analysis.remarks.scans.forms import LAX
 from scanify.analysis.remarks.seen import Seen, argument, names_read
-from scanify.analysis.watchers.tables import MAPS
+from scanify.analysis.watchers.library import MAPS
 
 RULE = "SCN338"
 _REMEDY = (

@@ -9,7 +9,7 @@ from scanify.analysis.remarks.kinds import is_one_key
 from scanify.analysis.remarks.scans.body import ScanBody, body_of
 from scanify.analysis.remarks.scans.forms import LINEN, applied_stack, asked
 from scanify.analysis.remarks.seen import Seen, keyword, names_read
-from scanify.analysis.watchers.stacks import BLOCK_SEQ, kind_of
+from scanify.analysis.remarks.stacks import BLOCK_SEQ, kind_of
 
 RULE = "SCN330"
 _KEYS_ALONE = frozenset("split fold_in key PRNGKey clone key_data wrap_key_data".split())

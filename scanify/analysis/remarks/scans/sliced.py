@@ -10,7 +10,7 @@ from scanify.analysis.remarks.kinds import is_array_parameter
 from scanify.analysis.remarks.scans.body import body_of
 from scanify.analysis.remarks.scans.forms import LAX, VIAS, applied_stack
 from scanify.analysis.remarks.seen import Seen, argument, names_read
-from scanify.analysis.watchers.stacks import STACKED, kind_of
+from scanify.analysis.remarks.stacks import STACKED, kind_of
 
 RULE = "SCN331"
 _MASKS = frozenset(

@@ -1,0 +1,296 @@
+"""Evaluate expressions, and the statements that give values to names, attributes and results: by names alone."""
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+
+from scanify.analysis.classes.classes import Classes
+from scanify.analysis.index import Definition, External, Index, Meaning, Module
+from scanify.analysis.language.tables import MEASURES
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS, own_nodes, parameters, parent_of, scope_of
+from scanify.analysis.lower.text import dotted, unquoted
+from scanify.analysis.watchers.names import imported, local_scope, meanings
+from scanify.analysis.watchers.values import (
+    MODEL,
+    NOTHING,
+    TREE,
+    UNKNOWN,
+    Instance,
+    Named,
+    Store,
+    Value,
+    join,
+    tuple_of,
+    value_of,
+)
+
+_PROPERTIES = {"property", "cached_property"}
+_OPENS = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
+_EXPRESSIONS = (ast.Call, ast.Lambda, ast.Attribute, ast.JoinedStr, ast.BinOp)
+_EVALUATED = (ast.stmt, ast.comprehension, ast.withitem, ast.NamedExpr, ast.Yield, ast.YieldFrom, *_EXPRESSIONS)
+
+
+class Code(Store):
+    """Evaluates the code of a project. `models` are the classes whose objects hold the lists, which `lists` names."""
+
+    def __init__(self, index: Index, models: Collection[Definition], lists: Iterable[str]) -> None:
+        super().__init__()
+        self.index, self.classes, self.models = index, Classes(index), models
+        self.definitions: dict[str, list[tuple[Module, ast.AST]]] = {}
+        self._fields = {name for each in models for name in self._fields_of(each)}
+        self._memo: dict[ast.AST, Value] = {}  # of one run
+        self._parts: dict[ast.AST, list[ast.AST]] = {}  # of each unit
+        for name in lists:
+            self.give(MODEL, "attribute", name)
+
+    def look_at(self, module: Module) -> None:
+        """Evaluate a module with all of its functions and classes."""
+        if module.tree not in self.units:
+            self.add_unit(module, module.tree)
+            for node in nodes_in(module.tree):
+                if isinstance(node, _OPENS):
+                    self.add_unit(module, node)
+                    self.definitions.setdefault(getattr(node, "name", ""), []).append((module, node))
+
+    def run(self, module: Module, node: ast.AST) -> None:
+        self._memo = {}
+        if isinstance(node, ast.Lambda):
+            self.give(self.value(module, node.body), "result", node)
+        if isinstance(node, (*FUNCTIONS, ast.Lambda)):
+            self._parameters(module, node)
+        if node not in self._parts:
+            self._parts[node] = [each for each in own_nodes(node) if isinstance(each, _EVALUATED)]  # type: ignore[arg-type]
+        for each in self._parts[node]:
+            self._statement(module, node, each)
+
+    def called(self, module: Module, node: ast.Call) -> Value:
+        """Return the result of a call."""
+        raise NotImplementedError
+
+    def decorated(self, module: Module, decorator: ast.expr, value: Value) -> Value:
+        """Return a function under a decorator."""
+        raise NotImplementedError
+
+    # -- names and attributes -----------------------------------------------------------------------------------------
+
+    def _name(self, module: Module, node: ast.Name) -> Value:
+        scope = local_scope(module, node, node.id)
+        return self.read("name", scope.node, node.id) if scope else self._global(meanings(self.index, module, node.id))
+
+    def _global(self, several: Iterable[tuple[Meaning | None, str]]) -> Value:
+        """Return the value of the meanings that a dotted name may have."""
+        found = NOTHING
+        for meaning, rest in several:
+            value = value_of(UNKNOWN)
+            if isinstance(meaning, External):
+                value = value_of(meaning.qualname)
+            elif isinstance(meaning, Definition):
+                self.look_at(meaning.module)
+                value = self.read("name", meaning.module.tree, meaning.name)
+            for part in rest.split(".") if rest else ():
+                value = self.of_attribute(value, part)
+            found |= value
+        return found
+
+    def _attribute(self, module: Module, node: ast.Attribute) -> Value:
+        name = dotted(node) or ""
+        root = name.partition(".")[0]
+        scope = scope_of(module, node).binding(root) if name else None
+        is_global = scope is None or scope.parent is None
+        if is_global and (root in module.imports or root in module.definitions or module.bindings.stars):
+            return self._global(meanings(self.index, module, name))
+        return self.of_attribute(self.value(module, node.value), node.attr)
+
+    def of_attribute(self, base: Value, name: str) -> Value:
+        """Return the value of an attribute: of fields and methods by their name alone."""
+        found = self.read("attribute", name).whole
+        owners = [each.owner for each in base.atoms if isinstance(each, Instance)]
+        libraries = {each for each in base.atoms if isinstance(each, str)} - {TREE, UNKNOWN}
+        if base.tree and name not in self._fields.union(MEASURES, *map(self._fields_of, owners)):
+            found |= MODEL
+        paths = (f"{each}.{name}" if ")." not in each else UNKNOWN for each in libraries)
+        found |= value_of(*paths, *({UNKNOWN} & base.atoms))
+        if not libraries or len(base.atoms) > len(libraries):
+            methods = [node for module, node in self.definitions.get(name, ()) if self._is_method(module, node)]
+            results = [self.read("result", each) for each in methods if _decorators(each) & _PROPERTIES]
+            found |= join([*results, value_of(Named(name)) if len(methods) > len(results) else NOTHING])
+        return found
+
+    def _fields_of(self, owner: Definition) -> set[str]:
+        """Return the fields of a class, declared or assigned: their values are known by their names."""
+        nodes = (each for each in nodes_in(owner.node) if isinstance(each, ast.Attribute))
+        return {*self.classes.fields(owner), *(each.attr for each in nodes if isinstance(each.ctx, ast.Store))}
+
+    def _is_method(self, module: Module, node: ast.AST) -> bool:
+        return isinstance(parent_of(module, node), ast.ClassDef) and isinstance(node, FUNCTIONS)
+
+    def bind(
+        self, module: Module, node: ast.AST, given: Iterable[Value], named: dict[str, Value], more: Value = NOTHING
+    ) -> Value:
+        """Pass arguments to a function, `more` to all of its parameters, and return its result."""
+        assert isinstance(node, (*FUNCTIONS, ast.Lambda))
+        args, values = node.args, list(given)
+        names = [each.arg for each in (*args.posonlyargs, *args.args)]
+        known = {*names, *(each.arg for each in args.kwonlyargs)}
+        if self._is_method(module, node) and "staticmethod" not in _decorators(node):
+            names = names[1:]
+        pairs = [*zip(names, values, strict=False), *named.items()]
+        pairs += [(args.vararg.arg, value.whole) for value in values[len(names) :] if args.vararg is not None]
+        pairs += [(each.arg, more.whole) for each in parameters(node)]
+        for name, value in pairs:
+            if name not in known and args.kwarg is not None and name in named:
+                name, value = args.kwarg.arg, value.whole
+            self.give(value, "name", node, name)
+        return self.read("result", node)
+
+    # -- expressions --------------------------------------------------------------------------------------------------
+
+    def value(self, module: Module, node: ast.expr) -> Value:
+        """Return the value of an expression, which is evaluated once in a run."""
+        if node not in self._memo:
+            self._memo[node] = NOTHING
+            self._memo[node] = self.evaluated(module, node)
+        return self._memo[node]
+
+    def evaluated(self, module: Module, node: ast.expr) -> Value:
+        """Return the value of an expression that was not evaluated before in a run."""
+        match node:
+            case ast.Name():
+                return self._name(module, node)
+            case ast.Attribute():
+                return self._attribute(module, node)
+            case ast.Call():
+                return self.called(module, node)
+            case ast.Subscript(value=value, slice=ast.Constant(value=int(at))) if at >= 0:
+                return self.value(module, value).part(at)
+            case ast.Tuple(elts=elements) if not any(isinstance(each, ast.Starred) for each in elements):
+                return tuple_of(*(self.value(module, each) for each in elements))
+            case ast.Lambda():
+                return value_of(node)
+            case ast.ListComp(elt=inner) | ast.SetComp(elt=inner) | ast.GeneratorExp(elt=inner):
+                return self.value(module, inner).whole
+            case ast.DictComp(value=inner) | ast.Subscript(value=inner):
+                return self.value(module, inner).whole
+            case ast.NamedExpr(value=inner) | ast.Await(value=inner):
+                return self.value(module, inner)
+            case ast.Constant() | ast.Compare() | ast.JoinedStr():
+                return NOTHING
+            case _:
+                inside = (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
+                return join([self.value(module, each) for each in inside])
+
+    def element(self, module: Module, node: ast.expr) -> Value:
+        """Return the value of any element of an iterable."""
+        match node:
+            case ast.Call(func=ast.Name(id="zip"), args=args) if not any(isinstance(a, ast.Starred) for a in args):
+                return tuple_of(*(self.element(module, each) for each in args))
+            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+                return tuple_of(NOTHING, self.element(module, inner))
+            case _:
+                return self.value(module, node).whole
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def _statement(self, module: Module, around: ast.AST, node: ast.AST) -> None:
+        for targets, source in _bindings(node):
+            is_loop = isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
+            self.assign(module, targets, self.element(module, source) if is_loop else self.value(module, source))
+        match node:
+            case ast.AnnAssign(target=target, annotation=annotation):
+                self.assign(module, [target], self._annotated(module, annotation))
+            case ast.Return(value=ast.expr() as value):
+                self.give(self.value(module, value), "result", around)
+            case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
+                self.give(self.value(module, value).whole, "result", around)
+            case ast.Match(subject=subject, cases=cases):
+                for each in nodes_in(*(case.pattern for case in cases)):
+                    for name in (getattr(each, "name", None), getattr(each, "rest", None)):
+                        if isinstance(name, str):
+                            self._bind_name(module, each, name, self.value(module, subject).whole)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                function = value_of(Named(node.name))
+                for decorator in reversed(node.decorator_list):
+                    function |= self.decorated(module, decorator, function)
+                self._bind_name(module, node, node.name, function)
+            case ast.ClassDef():
+                is_model = Definition(module, node.name, node) in self.models
+                self._bind_name(module, node, node.name, value_of(Named(node.name), *([TREE] if is_model else [])))
+            case ast.Import() | ast.ImportFrom() if not isinstance(around, ast.Module):
+                for local, origin in module.imported(node).items():
+                    self._bind_name(module, node, local, self._global(imported(self.index, module, origin, "")))
+            case ast.expr() if isinstance(node, _EXPRESSIONS):
+                self.value(module, node)
+
+    def _parameters(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
+        """Give parameters their defaults, objects of their annotations, and `self` to methods."""
+        args, owner = node.args, parent_of(module, node)
+        positional = [*args.posonlyargs, *args.args]
+        if isinstance(owner, ast.ClassDef) and positional and "staticmethod" not in _decorators(node):
+            self.give(self._object(Definition(module, owner.name, owner)), "name", node, positional[0].arg)
+        pairs = [*zip(reversed(positional), reversed(args.defaults), strict=False)]
+        pairs += [(arg, value) for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value]
+        for arg, default in pairs:
+            self.give(self.value(module, default), "name", node, arg.arg)
+        for each in (*positional, *args.kwonlyargs):
+            if each.annotation is not None:
+                self.give(self._annotated(module, each.annotation), "name", node, each.arg)
+
+    def _object(self, owner: Definition) -> Value:
+        return value_of(Instance(owner), *([TREE] if owner in self.models else []))
+
+    def _annotated(self, module: Module, annotation: ast.expr) -> Value:
+        """Return an object of the classes that an annotation names."""
+        plain = unquoted(annotation)
+        name = dotted(plain)
+        if plain is not None and name is None:
+            inside = (each for each in ast.iter_child_nodes(plain) if isinstance(each, ast.expr))
+            return join([self._annotated(module, each) for each in inside])
+        found = self.index.resolve(module, name) if name else None
+        if isinstance(found, External) and found.qualname.startswith(("optax.", "equinox.nn.")):
+            return value_of(f"{found.qualname}()")
+        return (
+            self._object(found) if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef) else NOTHING
+        )
+
+    def assign(self, module: Module, targets: Iterable[ast.expr], value: Value) -> None:
+        """Add to the values of targets of an assignment."""
+        for target in targets:
+            match target:
+                case ast.Name(id=name):
+                    self._bind_name(module, target, name, value)
+                case ast.Attribute(attr=name):
+                    self.give(value.whole, "attribute", name)
+                case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                    self.assign(module, [inner], value.whole)  # `kept["best"] = model`, `found().append(model)`
+                case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                    several = any(isinstance(each, ast.Starred) for each in parts)
+                    for at, each in enumerate(parts):
+                        self.assign(module, [each], value.whole if several else value.part(at, len(parts)))
+
+    def _bind_name(self, module: Module, node: ast.AST, name: str, value: Value) -> None:
+        scope = scope_of(module, node).binding(name)
+        if scope is not None:
+            self.give(value, "name", scope.node, name)
+            if scope.is_class:
+                self.give(value.whole, "attribute", name)
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
+    """Yield the targets that a node binds, with the expression that they get, or an element of which they get."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield targets, value
+        case (
+            ast.AnnAssign(target=target, value=ast.expr() as value)
+            | ast.AugAssign(target=target, value=value)
+            | ast.NamedExpr(target=target, value=value)
+            | ast.For(target=target, iter=value)
+            | ast.AsyncFor(target=target, iter=value)
+            | ast.comprehension(target=target, iter=value)
+            | ast.withitem(context_expr=value, optional_vars=ast.expr() as target)
+        ):
+            yield [target], value
+
+
+def _decorators(node: ast.AST) -> set[str]:
+    return {(dotted(each) or "").rpartition(".")[2] for each in getattr(node, "decorator_list", ())}

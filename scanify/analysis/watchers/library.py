@@ -1,0 +1,237 @@
+"""The closed list: functions outside of the project by their qualified names, and what they do with leaves."""
+
+from scanify.analysis.language.tables import CALLERS, PLAIN_LAYERS, TAKERS_OF_FUNCTIONS
+
+
+def _in(packages: str, names: str) -> frozenset[str]:
+    return frozenset(f"{package}.{name}" for package in packages.split() for name in names.split())
+
+
+def _of_trees(name: str) -> frozenset[str]:
+    return frozenset({f"jax.tree.{name}", f"jax.tree_util.tree_{name}", f"jax.tree_{name}"})
+
+
+# -- functions on trees, each under all of its names ------------------------------------------------------------------
+
+MAPS = _of_trees("map") | _of_trees("multimap")
+LEAVES, FLATTENS, UNFLATTENS = _of_trees("leaves"), _of_trees("flatten"), _of_trees("unflatten")
+REDUCES, ALLS, STRUCTURES = _of_trees("reduce"), _of_trees("all"), _of_trees("structure")
+PATHS = frozenset().union(*map(_of_trees, "map_with_path flatten_with_path leaves_with_path".split())) | _in(
+    "optax.tree optax.tree_utils", "get_all_with_path tree_get_all_with_path"
+)
+RAVELS = frozenset({"jax.flatten_util.ravel_pytree"})
+FILTERS = frozenset({"equinox.filter", "equinox.partition"})
+VMAPS = frozenset({"equinox.filter_vmap", "equinox.filter_pmap"})
+TREE_AT = frozenset({"equinox.tree_at"})
+SERIALISES = frozenset({"equinox.tree_serialise_leaves", "equinox.tree_deserialise_leaves"})
+LEAF_SPECS = _in("equinox", "default_serialise_filter_spec default_deserialise_filter_spec")
+BYTES = _in("pickle cloudpickle dill", "dumps") | _in("safetensors.flax safetensors.numpy", "save")
+BYTES |= _in("flax.serialization", "to_bytes msgpack_serialize")
+LOADS = _in("pickle cloudpickle dill", "load loads") | _in("safetensors.flax safetensors.numpy", "load")
+GROUPS = (MAPS, LEAVES, FLATTENS, UNFLATTENS, REDUCES, ALLS, STRUCTURES, RAVELS, FILTERS)
+"""Functions of one group are one function under several names."""
+JUDGED = frozenset().union(
+    MAPS, LEAVES, FLATTENS, REDUCES, STRUCTURES, PATHS, RAVELS, FILTERS, TREE_AT, SERIALISES, BYTES
+)
+"""Functions whose calls `trees` reads, whatever tree they are given."""
+TREE_MODULES = frozenset("jax.tree jax.tree_util jax.flatten_util jax._src.tree_util jax._src.flatten_util".split())
+# Of the modules of trees these read no leaf: keys of paths, registrations, and what only makes trees.
+_MAKE_TREES = UNFLATTENS | ALLS | _in("jax.tree", "broadcast transpose static") | _in(
+    "jax.tree_util",
+    """DictKey FlattenedIndexKey GetAttrKey KeyEntry KeyPath Partial PyTreeDef SequenceKey keystr register_dataclass
+    register_pytree_node register_pytree_node_class register_pytree_with_keys register_pytree_with_keys_class
+    register_static tree_broadcast tree_transpose treedef_tuple""",
+)  # fmt: skip
+
+
+def is_unlisted(name: str) -> bool:
+    """True for a function of a module of functions on trees that no table lists."""
+    own = name.startswith(tuple(f"{each}." for each in TREE_MODULES)) and name not in TREE_MODULES
+    return own and name not in JUDGED | _MAKE_TREES
+
+
+# -- functions of one leaf --------------------------------------------------------------------------------------------
+
+# What treats each number of an array by itself: the result for a stack is the stack of the results.
+_NUMPY = """abs absolute add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh array asarray astype bitwise_and
+    bitwise_not bitwise_or bitwise_xor cbrt ceil clip conj conjugate copy copysign cos cosh deg2rad divide equal exp
+    exp2 expm1 fabs float_power floor floor_divide fmax fmin greater greater_equal heaviside hypot imag invert isfinite
+    isinf isnan less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum
+    minimum mod multiply nan_to_num negative nextafter not_equal ones_like positive power rad2deg real reciprocal
+    remainder rint round select sign signbit sin sinc sinh sqrt square subtract tan tanh true_divide trunc where
+    zeros_like empty_like full_like isclose float32 float16 bfloat16 float64 int32 int64 bool_ ascontiguousarray"""
+_LAX = """stop_gradient convert_element_type abs add cos sin tan tanh exp log log1p expm1 sqrt rsqrt sign neg mul sub
+    div pow integer_pow max min select clamp erf erf_inv logistic reduce_precision pmean psum pmax pmin
+    with_sharding_constraint square optimization_barrier"""
+_NN = "relu relu6 sigmoid softplus silu swish gelu elu selu celu leaky_relu hard_tanh log_sigmoid soft_sign tanh mish"
+EACH_NUMBER = _in("jax.numpy numpy", _NUMPY) | _in("jax.lax", _LAX) | _in("jax.nn", _NN) | frozenset(
+    """jax.device_put jax.device_get jax.block_until_ready equinox.error_if jax.ShapeDtypeStruct jax.typeof
+    builtins.abs builtins.pow builtins.round builtins.float builtins.int copy.copy copy.deepcopy
+    jax.core.get_aval""".split()
+)  # fmt: skip
+# Arrays of one value everywhere, of a shape that is given.
+FILLED = _in("jax.numpy numpy", "zeros ones full empty broadcast_to") | frozenset({"jax.ShapeDtypeStruct"})
+# What kind of thing a leaf is, which stacking does not change.
+TYPE_TESTS = (
+    _in("equinox", "is_array is_array_like is_inexact_array is_inexact_array_like")
+    | _in("builtins", "isinstance type callable id hasattr")
+    | _in("jax.numpy numpy jax.dtypes", "issubdtype iscomplexobj isrealobj result_type promote_types dtype finfo")
+    | _in("jax.numpy numpy", "isscalar isdtype can_cast")
+    | _in("haliax haliax.util haliax.jax_utils", "is_named_array is_jax_array_like is_scalarish")
+)
+TOTALS = {
+    f"{package}.{alias}": name
+    for package in ("jax.numpy", "numpy")
+    for name, aliases in {
+        "sum": "sum vdot nansum count_nonzero size", "max": "max amax", "min": "min amin", "all": "all", "any": "any",
+    }.items()
+    for alias in aliases.split()
+}  # fmt: skip
+COMBINES = {f"builtins.{name}": name for name in "sum max min all any".split()} | dict.fromkeys(ALLS, "all")
+
+# -- optimisers -------------------------------------------------------------------------------------------------------
+
+# What updates each number by itself, or by what holds for the whole tree.
+_OPTAX_HARMLESS = frozenset(
+    """adabelief adadelta adagrad adam adamax adamaxw adamw adan amsgrad apply_every apply_if_finite apply_updates
+    bias_correction chain clip clip_by_global_norm conditionally_mask conditionally_transform add_decayed_weights ema
+    flatten freeze global_norm identity incremental_update init_empty_state inject_hyperparams
+    inject_stateful_hyperparams keep_params_nonnegative lbfgs lion lookahead masked measure_with_ema monitor
+    multi_transform nadam nadamw named_chain normalize_by_update_norm optimistic_adam optimistic_adam_v2
+    optimistic_gradient_descent partition periodic_update polyak_sgd radam rmsprop rprop scale scale_by_adadelta
+    scale_by_adam scale_by_adamax scale_by_adan scale_by_amsgrad scale_by_backtracking_linesearch scale_by_belief
+    scale_by_lbfgs scale_by_learning_rate scale_by_lion scale_by_optimistic_gradient scale_by_polyak scale_by_radam
+    scale_by_rms scale_by_rprop scale_by_rss scale_by_schedule scale_by_sign scale_by_stddev scale_by_yogi
+    scale_by_zoom_linesearch scale_gradient selective_transform set_to_zero sgd sign_sgd signum skip_large_updates
+    skip_not_finite snapshot stateless trace update_infinity_moment update_moment
+    softmax_cross_entropy_with_integer_labels ctc_loss_with_forward_probs log_cosh ntxent smooth_labels safe_norm
+    safe_root_mean_squares safe_increment safe_int32_increment power_iteration microbatching
+    value_and_grad_from_state with_extra_args_support yogi zero_nans microbatch
+    contrib.acprop contrib.ademamix contrib.adopt contrib.cocob contrib.madgrad contrib.prodigy contrib.dadapt_adamw
+    contrib.momo contrib.momo_adam contrib.mechanize contrib.reduce_on_plateau contrib.sam contrib.normalize
+    contrib.schedule_free contrib.schedule_free_adamw contrib.schedule_free_eval_params contrib.schedule_free_sgd
+    contrib.simplified_ademamix contrib.split_real_and_imaginary contrib.scale_by_acprop contrib.scale_by_ademamix
+    contrib.scale_by_adopt contrib.scale_by_cocob contrib.scale_by_simplified_ademamix""".split()
+)
+_OPTAX_PER_LEAF = {
+    f"{package}{name}": reads
+    for reads, names in {
+        "rank and size of each leaf": """adafactor scale_by_factored_rms contrib.galore contrib.muon
+            contrib.scale_by_galore contrib.scale_by_muon""",
+        "a norm of each leaf": """adaptive_grad_clip clip_by_block_rms fromage lamb lars novograd scale_by_novograd
+            per_example_layer_norm_clip scale_by_param_block_norm scale_by_param_block_rms scale_by_trust_ratio""",
+        "a mean of each leaf": "centralize",
+        "the shape of each leaf": "scale_by_sm3 sm3",
+        "a random key for each leaf": """add_noise noisy_sgd contrib.differentially_private_aggregate contrib.dpsgd
+            contrib.hutchinson_estimator_diag_hessian contrib.sophia tree.random_like tree.split_key_like
+            tree_utils.tree_random_like tree_utils.tree_split_key_like""",
+        "what a function makes of each leaf": "tree_map_params tree.map_params tree_utils.tree_map_params",
+    }.items()
+    for name in names.split()
+    for package in ("", "transforms.", "transform.", "alias.")
+}
+# Parts of optax that have nothing to do with parameters, or treat each number by itself.
+_OPTAX_ASIDE = ("losses.", "schedules.", "tree.", "tree_utils.", "projections.", "assignment.", "perturbations.")
+_OPTAX_ENDS = ("_schedule", "_loss", "_entropy", "_error", "_decay", "_divergence", "_similarity", "_distance")
+# Packages whose functions take whole models and treat their leaves one by one, or as one long vector.
+PER_LEAF_PACKAGES = {
+    **dict.fromkeys(("blackjax", "evosax"), "all leaves as one vector"),
+    **dict.fromkeys(("distributed_shampoo", "optax_shampoo", "shampoo", "soap_jax", "soap"), "the shape of each leaf"),
+    "kfac_jax": "the layers by their parameters",
+    "muon": "rank and size of each leaf",
+}
+OPTIMISERS = frozenset((*_OPTAX_PER_LEAF.values(), *PER_LEAF_PACKAGES.values()))
+"""What optimisers read, in the words of a watcher."""
+
+
+def optimizer_reads(qualname: str) -> str | None:
+    """Return what a function of an optimiser library reads of each leaf; None if it reads nothing."""
+    package, _, name = qualname.partition(".")
+    if package != "optax" or not name:
+        return PER_LEAF_PACKAGES.get(package)
+    if name in _OPTAX_PER_LEAF:
+        return _OPTAX_PER_LEAF[name]
+    last = name.removeprefix("transforms.").removeprefix("transform.").removeprefix("alias.")
+    listed = last in _OPTAX_HARMLESS or last.startswith(_OPTAX_ASIDE) or last.endswith(_OPTAX_ENDS)
+    return None if listed or last[0].isupper() else f"`{qualname}`, which is not known to treat each number by itself"
+
+
+# -- functions that may be given a model ------------------------------------------------------------------------------
+
+GIVES, TAKES, TELLS, WRITES = "gives", "takes", "tells", "writes"
+"""Roles: it returns the trees that it is given; it returns none; it shows text to people; it returns text."""
+WRAPPERS = CALLERS | frozenset(
+    """equinox.Partial jax.tree_util.Partial equinox.filter_make_jaxpr jax.make_jaxpr equinox.nn.make_with_state
+    jax.experimental.shard_map.shard_map jax.shard_map equinox.module_update_wrapper contextlib.contextmanager
+    builtins.staticmethod builtins.classmethod builtins.property functools.cached_property typeguard.typechecked
+    atexit.register chex.assert_max_traces""".split()
+)
+"""Functions that return another form of a function that they are given."""
+_GRADIENTS = "grad value_and_grad jacfwd jacrev jacobian hessian"
+GRADIENTS = _in("jax", _GRADIENTS) | _in("equinox", "filter_grad filter_value_and_grad filter_jacfwd filter_jacrev")
+_CALLING = ("jax.", "equinox.", "functools.reduce", "builtins.map", "builtins.filter", "itertools.")
+_GIVES = frozenset(
+    """equinox.apply_updates equinox.combine equinox.filter_shard equinox.tree_inference equinox.nn.inference_mode
+    equinox.nn.State equinox.nn.delete_init_state equinox.error_if equinox.tree_check jax.device_put jax.device_get
+    jax.block_until_ready jax.lax.stop_gradient jax.lax.with_sharding_constraint jax.lax.optimization_barrier
+    jax.lax.pmean jax.lax.psum jax.make_array_from_callback optax.apply_updates optax.incremental_update
+    optax.periodic_update copy.copy copy.deepcopy dataclasses.replace copy.replace types.SimpleNamespace typing.cast
+    typing.NamedTuple collections.namedtuple collections.deque collections.OrderedDict collections.defaultdict
+    builtins.list builtins.tuple builtins.dict builtins.set builtins.zip builtins.enumerate builtins.reversed
+    builtins.iter builtins.next builtins.sorted builtins.max builtins.min contextlib.nullcontext weakref.ref""".split()
+) | _in("operator", "add sub mul truediv neg pos abs eq ne lt le gt ge and_ or_ not_ is_ is_not getitem")
+_GIVING = ("itertools.", "scanify.", "equinox.nn.", "diffrax.", "jmp.", "builtins.super()")
+_TAKES = TYPE_TESTS | EACH_NUMBER | _in(
+    "builtins", "len issubclass bool sum any all setattr delattr range object.__setattr__"
+) | frozenset(
+    """equinox.tree_equal jax.named_scope jax.default_device jax.ensure_compile_time_eval jax.process_index
+    optax.global_norm""".split()
+)  # fmt: skip
+_TAKING = (
+    "jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.scipy.", "jax.ops.", "jax.sharding.", "numpy.testing.",
+    "jax.dtypes.", "jax.experimental.mesh_utils.", "math.", "time.", "pytest.", "orbax.", "chex.assert_",
+)  # fmt: skip
+_TELLS = frozenset("builtins.print warnings.warn jax.debug.print equinox.tree_pprint pprint.pprint".split())
+_TELLING = ("logging.", "loguru.", "absl.logging.", "rich.")
+_WRITES = _in("builtins", "repr str format ascii") | frozenset({"pprint.pformat", "equinox.tree_pformat"})
+_LEVELS = frozenset("debug info warning warn error critical exception log".split())
+LAST_TELLS = _LEVELS | {each.rpartition(".")[2] for each in _TELLS}
+LAST_WRITES = {each.rpartition(".")[2] for each in _WRITES}
+POSITIONAL = ("map", "vjp", "linearize", "eval_shape", "callback", "filter", "call")
+"""The ends of the names of functions that call their first argument with the others, one by one."""
+CONTAINERS = frozenset(
+    """append appendleft extend insert add setdefault update put put_nowait get pop popleft popitem items values keys
+    copy index count clear remove discard sort reverse union move_to_end""".split()
+)
+"""Methods of lists, dicts and queues: their arguments are in what they are called on."""
+
+
+def called_arguments(name: str) -> tuple[int, ...]:
+    """Return the places of the arguments that a function calls with its others; none for one that calls nothing."""
+    if name in JUDGED:
+        return ()
+    own = (0,) if name in ("jax.debug.callback", "builtins.map", "builtins.filter", "operator.call") else ()
+    return own or (TAKERS_OF_FUNCTIONS.get(name.rpartition(".")[2], ()) if name.startswith(_CALLING) else ())
+
+
+def role_of(name: str) -> str | None:
+    """Return what a function may do with a model, None if it is not listed. `name()` is a result of `name`."""
+    if name in _TELLS or name.startswith(_TELLING):
+        return TELLS
+    if name in _WRITES:
+        return WRITES
+    if name in _GIVES or name in MAPS | FILTERS | UNFLATTENS | LOADS | TREE_AT | SERIALISES:
+        return GIVES
+    if name in _TAKES or name in JUDGED | _MAKE_TREES or name.startswith(_TAKING):
+        return TAKES
+    maker, _, method = name.rpartition("()")
+    if name.startswith("optax."):
+        known = method in ("", ".init", ".update", "._replace") if maker else optimizer_reads(name) is None
+        return GIVES if known else None
+    if maker and not method:  # an object is called: a layer of Equinox may call what it holds
+        layer = maker.startswith("equinox.nn.") and maker.rpartition(".")[2].startswith(PLAIN_LAYERS + _WITH_STATE)
+        return GIVES if layer or maker.startswith(("diffrax.", "jmp.", "scanify.")) else None
+    return GIVES if name.startswith(_GIVING) else None
+
+
+_WITH_STATE = ("BatchNorm", "GRUCell", "LSTMCell")
