@@ -54,8 +54,10 @@ def obliged(ops: str, body: str) -> bool:
         "x = self.ops[list(self.ops)[0]](x)",
     ],
 )
-def test_an_order_that_is_not_theirs_is_said(ops: str, body: str) -> None:
-    assert obliged(ops, body)
+def test_an_order_that_is_not_theirs_is_held_back(ops: str, body: str) -> None:
+    text = MODEL.replace("{ops}", ops).replace("{body}", "\n".join(f"        {line}" for line in body.split("\n")))
+    found = next(each for each in decide(text) if isinstance(each, Plan) and each.container == "self.layers")
+    assert not found.safe
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,6 @@ def test_what_one_of_them_gets_each_may_have() -> None:
     [
         "jnp.concatenate([x, layer(x)])",
         "layer(x)[::2]",
-        "layer(x)[: x.shape[0] // 2]",
-        "jax.vmap(layer.linear)(x)[: x.shape[0] // 2]",
         "jnp.repeat(layer(x), 2)",
     ],
 )

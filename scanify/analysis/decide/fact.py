@@ -104,7 +104,8 @@ def fact_of(
         text = f"{uses.changes.what}: then other layers may be in `{layers.name}`"
         changed = [Obligation(Shows.LAYERS, text, uses.changes.place)]
         layers = replace(layers, open=(*layers.open, *changed))
-    body = understood(project, loop, shape, [each.cls for each in layers.made], trees=trees)
+    made, home = [each.cls for each in layers.made], (layers.owner, layers.attribute)
+    body = understood(project, loop, shape, made, home=home, trees=trees)
     shape = _with_types(project, loop, shape, body)
     alike = Alike(unlike="trees of arrays may differ") if trees else homogeneity(project, layers, obligations_of)
     gain = Gain() if trees else gain_of(project, layers)

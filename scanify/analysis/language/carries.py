@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.flow.statements import statements_in
-from scanify.analysis.language.shapes import LAST_AXIS, MAPPED
+from scanify.analysis.language.constructor import is_key_name
+from scanify.analysis.language.shapes import LAST_AXIS
 from scanify.analysis.language.types import Array, Items, Nothing, Object, Static, Type, Unknown, options
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
@@ -62,7 +63,7 @@ def kept_conditions(name: str, start: Type | None, before: Type, after: Type) ->
 
 def _array_conditions(name: str, start: Type | None, before: Type, after: Array) -> Iterator[str]:
     shapes = {each.shape for each in options(before) if isinstance(each, Array)}
-    if (after.shape or "").removesuffix(MAPPED).removesuffix(LAST_AXIS) not in shapes:
+    if (after.shape or "").removesuffix(LAST_AXIS) not in shapes and not is_key_name(name):
         yield f"`{name}` keeps its shape, which its layers are not shown to keep"
     begun = {each.cast for each in options(start) if isinstance(each, Array)}
     if after.cast == "complex":

@@ -42,7 +42,7 @@ from scanify.analysis.project_facts import ProjectFacts
 _OF_CODE = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__")  # a function's own parts
 
 
-@dataclass(frozen=True)
+@dataclass
 class LoopObligations:
     """What must hold of a loop's body. `layers` is the type of the layers, None if the loop was not reached.
 
@@ -53,14 +53,14 @@ class LoopObligations:
     know. `opaque`: no class of the layers is shown, and calls of them are not walked.
     """
 
-    obligations: tuple[Obligation, ...]
-    layers: Type | None
-    starts: Mapping[str, Type] = field(default_factory=dict)
-    beside: Mapping[Walk, Type] = field(default_factory=dict)
-    sources: Mapping[Walk, Type] = field(default_factory=dict)
+    obligations: tuple[Obligation, ...] = ()
+    layers: Type | None = None
+    starts: dict[str, Type] = field(default_factory=dict)
+    beside: dict[Walk, Type] = field(default_factory=dict)
+    sources: dict[Walk, Type] = field(default_factory=dict)
     effects: Mapping[str, Place | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    results: Mapping[str, Type] = field(default_factory=dict)
+    results: dict[str, Type] = field(default_factory=dict)
     ys: Sequence[tuple[str, ast.expr, Type]] = ()
     opaque: bool = False
 
@@ -71,26 +71,20 @@ def understood(
     shape: LoopShape,
     made: Sequence[Definition | External | None] = (),
     *,
+    home: tuple[Definition | None, str | None] = (None, None),
     trees: bool = False,
 ) -> LoopObligations:
     """Walk the function around a loop, and then one iteration, of which every operation must be understood.
 
     `made` are the classes of the expressions that make the layers, which an annotation of the list need not name; None
-    for one that is not shown. With `trees` the layers are trees of arrays.
+    for one that is not shown. `home` is the field that holds the layers, with its class: that other code changes the
+    list is an obligation of its own. With `trees` the layers are trees of arrays.
     """
     walker = _LoopWalker(project, loop, shape, made, trees=trees)
+    walker.home = home
     walker.begin()
-    return LoopObligations(
-        walker.obligations,
-        walker.layers,
-        walker.starts,
-        walker.beside,
-        walker.sources,
-        walker.effects,
-        tuple(each for each in walker.notes if each),
-        walker.results,
-        walker.ys,
-        walker.opaque,
+    return replace(
+        walker.result, obligations=walker.obligations, effects=walker.effects, notes=tuple(filter(None, walker.notes))
     )
 
 
@@ -112,15 +106,9 @@ class _LoopWalker(Walker):
         self.loop = loop
         self.shape = shape
         self.target = loop.node
-        self.layers: Type | None = None
-        self.starts: dict[str, Type] = {}
-        self.beside: dict[Walk, Type] = {}
-        self.sources: dict[Walk, Type] = {}
-        self.results: dict[str, Type] = {}
-        self.ys: list[tuple[str, ast.expr, Type]] = []
+        self.result = LoopObligations()
         self.types: dict[ast.expr, Type] = {}  # of expressions whose values are collected
         self.inside = False
-        self.opaque = False
 
     # -- up to the loop --------------------------------------------------------------------------------------------
 
@@ -132,7 +120,7 @@ class _LoopWalker(Walker):
                 self.run(module.tree.body, Env(module, facts=names_of(module.tree)), [])
             else:
                 self._enter(scopes[-1])
-        if self.layers is None:
+        if self.result.layers is None:
             text = "the way to the loop is not understood"
             self.found[text, None] = Obligation(Kind.BODY, text, self.loop.place)
 
@@ -207,7 +195,7 @@ class _LoopWalker(Walker):
         return value
 
     def local_function(self, node: ast.FunctionDef, env: Env) -> Type:
-        if not self.inside and self.layers is None and any(each is self.target for each in ast.walk(node)):
+        if not self.inside and self.result.layers is None and any(each is self.target for each in ast.walk(node)):
             self._enter_inner(node, env)
         return super().local_function(node, env)
 
@@ -230,7 +218,7 @@ class _LoopWalker(Walker):
     def at_target(self, env: Env) -> bool:
         if self.passes:
             self._pass_by(env)
-        elif not self.inside and self.layers is None:
+        elif not self.inside and self.result.layers is None:
             self._iteration(env)
         return self.passes
 
@@ -250,10 +238,10 @@ class _LoopWalker(Walker):
                 self.condition(self.loop.module, self.loop.node, text)
         several = self._bound_in_loop(times=2) - set(self.shape.carry)
         body = replace(env.copy(), facts=replace(env.facts, several=several))
-        self.starts = {name: body.lookup(name) or Nothing() for name in self.shape.carry}
+        self.result.starts = {name: body.lookup(name) or Nothing() for name in self.shape.carry}
         if self.loop.start is not None:  # evaluated before the elements are, which it must not change
-            self.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
-        carries = {name: self._carried(name, start) for name, start in self.starts.items()}
+            self.result.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
+        carries = {name: self._carried(name, start) for name, start in self.result.starts.items()}
         body.names.update(carries)
         for walk in self.loop.walks:
             self.bind(walk.target, self._walked(walk, env), body)
@@ -266,14 +254,14 @@ class _LoopWalker(Walker):
             self.run(self.loop.body, again, [])
             if not self._changes(carries, again, body):
                 break
-        self.results = {name: again.names[name] for name in carries if name in again.names}
+        self.result.results = {name: again.names[name] for name in carries if name in again.names}
         self._keeps(carries, again)
-        self.ys = [(name, node, self.types[node]) for name, node in wanted]
+        self.result.ys = [(name, node, self.types[node]) for name, node in wanted]
         self.muted, self.level = muted, None
         self.inside = False
         self.reached = True
-        if self.layers is None:
-            self.layers = Unknown("no layers")
+        if self.result.layers is None:
+            self.result.layers = Unknown("no layers")
 
     def _collected(self) -> list[tuple[str, ast.expr]]:
         """The expressions whose values an iteration collects, with the names of their collections."""
@@ -301,23 +289,23 @@ class _LoopWalker(Walker):
                 found = source.element or Unknown("nothing shows its elements")
             else:
                 found = self._elements(source, env, walk)
-        self.sources[walk] = source
+        self.result.sources[walk] = source
         if not is_layers:
-            self.beside[walk] = found
+            self.result.beside[walk] = found
             for option in (*options(found), *options(source)):
                 if isinstance(option, Unknown):
                     self.note(env.module, walk.source, option.why)
                 elif isinstance(option, Given) and option.returned:
                     self.note(env.module, walk.source, f"`{option.name}` may return an iterator; annotate it")
             return found
-        self.layers = found
+        self.result.layers = found
         if self.trees:
             return Array()
         every = options(without_none(found))
         shown = [each for each in every if not isinstance(each, Unknown)] if self._all_made() else every
         known = join([*shown, *self._made_too(found)])
         if any(not isinstance(each, Object | LibraryObject | Items | Function) for each in options(known)):
-            self.opaque = True
+            self.result.opaque = True
             return LibraryObject(LAYER)
         return known
 
@@ -391,9 +379,9 @@ class _LoopWalker(Walker):
     def _keeps(self, carries: dict[str, Type], after: Env) -> None:
         """The conditions under which a carry keeps its shape and dtype."""
         for name, before in carries.items():
-            if name in self.shape.last or isinstance(self.starts.get(name), Nothing):
+            if name in self.shape.last or isinstance(self.result.starts.get(name), Nothing):
                 continue
-            value, start = after.names.get(name, Nothing()), self.starts.get(name, Nothing())
+            value, start = after.names.get(name, Nothing()), self.result.starts.get(name, Nothing())
             for text in (
                 *start_conditions(self.loop, self.shape, name, start, value),
                 *kept_conditions(name, start, before, value),

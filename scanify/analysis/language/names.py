@@ -23,6 +23,7 @@ class Names:
     `built` are only bound to containers that are made there, and get other names only after their last change.
     """
 
+    bound: frozenset[str] = frozenset()
     yields: bool = False
     several: frozenset[str] = frozenset()
     rebound: frozenset[str] = frozenset()
@@ -51,6 +52,8 @@ class _Reader:
         self.odd: set[str] = set()  # names that are bound to something else than a container that is made there
         self.shared: dict[str, int] = {}  # the first line where a name's value gets another name
         self.changed: dict[str, int] = {}  # the last line where its container is changed
+        if isinstance(node, ast.ClassDef):
+            self._bind(node.name)
         for child in children(node):
             self._read(child, (node, node), None, inner=False)
 
@@ -58,7 +61,8 @@ class _Reader:
         """What was read."""
         several = frozenset(name for name, count in self.bound.items() if count > 1)
         early = {name for name, line in self.shared.items() if line <= self.changed.get(name, 0)}
-        return Names(self.yields, several, frozenset(self.rebound), frozenset(self.bound) - self.odd - early)
+        bound = frozenset(self.bound)
+        return Names(bound, self.yields, several, frozenset(self.rebound), bound - self.odd - early)
 
     def _read(self, node: ast.AST, above: tuple[ast.AST, ast.AST], loop: ast.stmt | None, *, inner: bool) -> None:
         """Read a node below two others; `inner` if it is in a function or a class in the function."""
@@ -77,14 +81,24 @@ class _Reader:
             case ast.Name(id=name):
                 self.bound[name] += 1
                 self.odd |= set() if _is_made(node, above[0]) else {name}
-            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                self.bound[name] += 1
-                self.odd.add(name)
+            case ast.arg(arg=str(name)) | ast.MatchMapping(rest=str(name)) | ast.alias(asname=str(name)):
+                self._bind(name)
+            case ast.FunctionDef(name=str(name)) | ast.AsyncFunctionDef(name=str(name)) | ast.ClassDef(name=str(name)):
+                self._bind(name)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.ExceptHandler(name=str(name)):
+                self._bind(name)
+            case ast.alias(name=name):
+                self._bind(name.partition(".")[0])
             case ast.For() | ast.While():
                 loop = loop or node
         inner = inner or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef)
         for child in children(node):
             self._read(child, (node, above[0]), loop, inner=inner)
+
+    def _bind(self, name: str) -> None:
+        """Note a name that is bound to something else than a container that is made there."""
+        self.bound[name] += 1
+        self.odd.add(name)
 
     def _change(self, name: str, at: ast.stmt | ast.expr) -> None:
         self.changed[name] = max(self.changed.get(name, 0), at.end_lineno or at.lineno)

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from scanify.analysis.language.types import Array, Items, Named, Nothing, Static, Type, Types
@@ -18,17 +18,11 @@ KEEPS_SHAPE = ("LayerNorm", "RMSNorm", "GroupNorm", "Dropout", "Identity", "PReL
                 "RotaryPositionalEmbedding", "MultiheadAttention")  # fmt: skip
 
 
-SPLIT = " split"
-"""Ends the shape of keys that a key of that shape is split into: along the first axis each has the shape of the key."""
-
 LAST_AXIS = " @"
 """Ends the shape of an array that differs from a carry's in the size of one axis at most.
 
 Layers that are built alike and applied one after another make that size the one that each of them expects.
 """
-
-MAPPED = f" mapped{LAST_AXIS}"
-"""The same of an axis that is not the first."""
 
 RESIZED = " resized"
 """Ends the shape of an array that is a carry with another size: a part of it, or one with more behind it."""
@@ -36,14 +30,10 @@ _ROW = " row"  # of what a function that is mapped over an array sees of it
 _JOINS = frozenset("concatenate concat hstack vstack column_stack append stack tile repeat pad".split())
 
 
-def resized(value: Array, *, first: bool = False) -> Array:
-    """A part of an array, or one with more behind it, along its `first` axis or another.
-
-    If that axis may have been of another size already, it may be what it was.
-    """
-    shape = value.shape.removesuffix(MAPPED) if value.shape is not None and first else value.shape
-    again = shape is None or RESIZED in shape or LAST_AXIS in shape
-    return Array(None if again else f"{shape}{RESIZED}", value.cast, value.certain)
+def resized(value: Array) -> Array:
+    """A part of an array, or one with more behind it; resized again, it may have its first size."""
+    again = value.shape is None or RESIZED in value.shape or LAST_AXIS in value.shape
+    return Array(None if again else f"{value.shape}{RESIZED}", value.cast, value.certain)
 
 
 def row(value: Array) -> Array:
@@ -51,16 +41,19 @@ def row(value: Array) -> Array:
     return replace(value, shape=f"{value.shape}{_ROW}") if value.shape is not None else value
 
 
-def of_rows(value: Array, first: bool | None) -> Array:
-    """The results of a function for all rows of arrays.
-
-    It has the shape of a carry if the function is mapped over that, and not if it only reads it. `first`: along the
-    first axis, or along all that the function does not know; None if it is another one.
-    """
+def of_rows(value: Array, moved: str) -> Array:
+    """The results of a function for all rows of arrays, which has the shape of a carry that it is mapped over."""
     base, mark, changed = (value.shape or "").rpartition(_ROW)
-    if not mark or first is None or changed not in ("", LAST_AXIS, MAPPED, RESIZED):
-        return replace(value, shape=None)
-    return replace(value, shape=f"{base}{MAPPED if first and changed == LAST_AXIS else changed}")
+    return replace(
+        value, shape=f"{base}{changed}" if mark and not moved and changed in ("", LAST_AXIS, RESIZED) else None
+    )
+
+
+def weakened(value: Array) -> Array:
+    """The result of a product with a matrix."""
+    if value.shape is None or value.shape.endswith(LAST_AXIS):
+        return value
+    return replace(value, shape=None if value.shape.endswith(RESIZED) else f"{value.shape}{LAST_AXIS}")
 
 
 def joined(name: str, args: Types) -> Array | None:
@@ -73,38 +66,22 @@ def joined(name: str, args: Types) -> Array | None:
     return resized(carries[0]) if several and carries else None
 
 
-def is_cut(part: ast.expr, shape: str | None, size: Callable[[ast.expr], str]) -> bool:
-    """True if a subscript leaves out a part of an axis: `x[::2]`, `x[:, 1:]`, `x[: x.shape[0] // 2]`.
-
-    `shape` is that of the array, `size` gives the text of an expression for the size of an axis.
-    """
-    slices = part.elts if isinstance(part, ast.Tuple) else [part]
-    cuts = [each for each in slices if isinstance(each, ast.Slice)]
-    return len(cuts) == len(slices) and any(
-        _cuts(each) or _is_half(each.upper, f"shape:{shape}[{at}", size) for at, each in enumerate(cuts)
-    )
+def is_cut(node: ast.Subscript) -> bool:
+    """True if a subscript leaves out a part of an axis: `x[::2]`, `x[:, 1:]`, `x[: x.shape[0] // 2]`."""
+    match node.slice:
+        case ast.Slice(lower=None, upper=ast.BinOp(left=left, op=ast.FloorDiv()), step=None):
+            return ast.unparse(left) == f"{ast.unparse(node.value)}.shape[0]"
+    slices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return all(isinstance(each, ast.Slice) for each in slices) and any(map(_cuts, slices))
 
 
-def _cuts(part: ast.Slice) -> bool:
+def _cuts(part: ast.expr) -> bool:
+    if not isinstance(part, ast.Slice):
+        return False
     lower, upper, step = (ast.unparse(each) if each is not None else "" for each in (part.lower, part.upper, part.step))
     if step not in ("", "1", "-1") or (_is_whole(lower) and lower != "0"):
         return True
     return upper.startswith("-") and _is_whole(upper)
-
-
-def _is_half(upper: ast.expr | None, axis: str, size: Callable[[ast.expr], str]) -> bool:
-    if not isinstance(upper, ast.BinOp) or not isinstance(upper.op, ast.FloorDiv):
-        return False
-    return size(upper.left).rstrip("]").partition("/")[0].replace(MAPPED, "") == axis.replace(MAPPED, "")
-
-
-def weakened(value: Array) -> Array:
-    """The result of a product with a matrix."""
-    if value.shape is not None and value.shape.endswith(RESIZED):
-        return Array(None, value.cast, value.certain)
-    if value.shape is None or value.shape.endswith(LAST_AXIS):
-        return value
-    return Array(f"{value.shape}{LAST_AXIS}", value.cast, value.certain)
 
 
 _DTYPE_AT = {"asarray": 1, "array": 1, "zeros": 1, "ones": 1, "empty": 1, "full": 2, "convert_element_type": 1}
@@ -169,30 +146,3 @@ def result_cast(arrays: Sequence[Array]) -> str | None:
 def keeps_cast(name: str) -> bool:
     """False if a function gives real numbers of complex ones."""
     return name not in _REAL
-
-
-def turned(value: Array, how: str) -> Array:
-    """An array with exchanged axes; exchanging them twice in the same way gives the first order."""
-    how = "T" if how in ("transpose()", "T") else how
-    if value.shape is None or "?" in how:
-        return Array(None, value.cast, value.certain)
-    back = f"{value.shape.removesuffix(how)}" if value.shape.endswith(f" {how}") else None
-    return Array(back.rstrip() if back is not None else f"{value.shape} {how}", value.cast, value.certain)
-
-
-def texts(values: Types) -> str:
-    """The arguments as texts; "?" if one of them is not a constant."""
-    return ", ".join((each.text or "?") if isinstance(each, Static) else "?" for each in values)
-
-
-def whole_shape(args: Types) -> str | None:
-    """The carry whose whole shape some arguments are: `x.shape`, or all parts of `n, d = x.shape` in order."""
-    values = args[0].parts if len(args) == 1 and isinstance(args[0], Items) and args[0].parts is not None else args
-    texts = [each.text or "" if isinstance(each, Static) else "" for each in values]
-    if len(texts) == 1 and texts[0].startswith("shape:") and "[" not in texts[0]:
-        return texts[0][6:]
-    heads = {each.partition("[")[0] for each in texts}
-    wanted = [f"[{at}/{len(texts)}]" for at in range(len(texts))]
-    if len(heads) == 1 and [each[len(each.partition("[")[0]) :] for each in texts] == wanted:
-        return next(iter(heads))[6:]
-    return None

@@ -110,14 +110,14 @@ IDENTITIES = frozenset(
     "equinox.filter_shard".split()
 )
 KEYS_MANY = frozenset({"jax.random.split"})
+# What returns a function that calls the one it is given.
 CALLERS = frozenset(
     "jax.vmap jax.pmap jax.jit jax.checkpoint jax.remat jax.ad_checkpoint.checkpoint jax.named_call jax.grad "
-    "jax.value_and_grad jax.jacfwd jax.jacrev jax.hessian jax.linearize jax.custom_jvp jax.custom_vjp "
-    "equinox.filter_vmap equinox.filter_pmap equinox.filter_jit equinox.filter_checkpoint equinox.filter_grad "
-    "equinox.filter_value_and_grad equinox.filter_custom_vjp equinox.filter_jacfwd equinox.filter_jacrev "
-    "functools.wraps functools.lru_cache functools.cache functools.partial jaxtyping.jaxtyped beartype.beartype "
-    "equinox.filter_closure_convert equinox.filter_custom_jvp equinox.filter_eval_shape jax.eval_shape "
-    "equinox.internal.noinline jax.custom_batching.custom_vmap".split()
+    "jax.value_and_grad jax.jacfwd jax.jacrev jax.hessian equinox.filter_vmap equinox.filter_pmap equinox.filter_jit "
+    "equinox.filter_checkpoint equinox.filter_grad equinox.filter_value_and_grad equinox.filter_jacfwd "
+    "equinox.filter_jacrev functools.partial jaxtyping.jaxtyped beartype.beartype equinox.filter_closure_convert "
+    "equinox.filter_eval_shape jax.eval_shape equinox.internal.noinline jax.shard_map "
+    "jax.experimental.shard_map.shard_map jax.numpy.vectorize".split()
 )
 VMAPS = frozenset("jax.vmap equinox.filter_vmap jax.pmap equinox.filter_pmap".split())
 # Each instance makes its own StateIndex, a static marker that differs in every layer (equinox/nn/_stateful.py).

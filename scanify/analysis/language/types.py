@@ -382,6 +382,11 @@ def is_plain(value: Type) -> bool:
     return all(isinstance(each, Array | Static | Nothing) or is_noted(each) for each in parts_of(value))
 
 
+def is_fixed(value: Type) -> bool:
+    """True if no part is a container that code may change."""
+    return not any(True for _ in changeable_in(value))
+
+
 def keywords_of(values: Mapping[str, Type]) -> tuple[tuple[str, Type], ...]:
     """Named types in an order that compares equal."""
     return tuple(sorted(values.items()))

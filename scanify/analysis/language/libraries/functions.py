@@ -9,18 +9,14 @@ from scanify.analysis.classes import nnx
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.libraries.builtins import ACTING
-from scanify.analysis.language.libraries.higher import HIGHER, TRANSFORMS
+from scanify.analysis.language.libraries.higher import HIGHER
 from scanify.analysis.language.parts import as_array, element_of, plain_arrays
 from scanify.analysis.language.shapes import (
     SAME_SHAPE,
-    SPLIT,
     cast_of,
     joined,
     keeps_cast,
     result_cast,
-    texts,
-    turned,
-    whole_shape,
 )
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 from scanify.analysis.language.types import (
@@ -28,9 +24,7 @@ from scanify.analysis.language.types import (
     Array,
     ClassOf,
     Env,
-    Fields,
     Function,
-    Given,
     Items,
     LibraryFunction,
     LibraryObject,
@@ -101,21 +95,12 @@ class Libraries(Base):
             return self.note(env.module, node, f"code of the project puts another function at `{qualname}`")
         if qualname in nnx.WRAPPERS | nnx.VARIABLES | nnx.STREAMS:
             return self.construct_nnx(env, node, qualname, args, keywords)
-        if qualname in TRANSFORMS or qualname == "functools.partial":
+        if qualname in tables.CALLERS:
             return self.transformed(env, node, qualname, args, keywords)
-        if qualname == "dataclasses.replace" and args and isinstance(args[0], Object):
-            return self._replaced(env, node, args[0], keywords)
-        if qualname == "jax.random.split":
-            return self._split(self._computed(env, node, qualname, args, keywords), args, keywords)
-        handler = (
-            HIGHER.get(name) if package.partition(".")[0] in ("jax", "equinox", "functools", "itertools") else None
-        )
-        if (handler is not None and tables.is_listed(qualname)) or qualname == "equinox.tree_at":
-            return self.call_higher(env, node, name, handler or "at", args, keywords)
+        if name in HIGHER and (tables.is_listed(qualname) or qualname == "equinox.tree_at"):
+            return self.call_higher(env, node, name, args, keywords)
         if qualname in tables.MANAGERS or qualname in tables.IDENTITIES:
             return args[0] if args else Static()
-        if qualname in tables.MODULE_MAKERS and not keywords.keys() & {"dot_general", "reparam_cls"}:
-            return self._not_data(env, node, package, name, [*args, *keywords.values()]) or LibraryObject(package)
         if tables.is_listed(qualname):
             return self._computed(env, node, qualname, args, keywords)
         if qualname in _SAID:
@@ -125,21 +110,6 @@ class Libraries(Base):
             return self.effect(env.module, node, f"`{code_of(env.module, node)}` has a side effect")
         text = f"`{qualname}` is not on the list of functions that only compute; give a case"
         return self.note(env.module, node, text)
-
-    def _split(self, found: Type, args: Types, keywords: Named) -> Type:
-        """The keys that a key is split into: each has its shape and its dtype, if their number is no tuple."""
-        number = [*args[1:2], *keywords.values()]
-        plain = all(isinstance(each, Static) and (each.text or "").isdecimal() for each in number)
-        key = args[0] if args else None
-        if isinstance(found, Array) and isinstance(key, Array) and key.shape is not None and plain:
-            return Array(f"{key.shape}{SPLIT}", key.cast, key.certain)
-        return found
-
-    def _replaced(self, env: Env, node: ast.expr, value: Object, keywords: Named) -> Type:
-        """A copy of an object with other fields, which the constructor of its class makes."""
-        if any(self.classes.method(value.cls, each) for each in ("__init__", "__post_init__", "__check_init__")):
-            return self.note(env.module, node, f"the constructor of `{value.cls.name}` runs")
-        return Object(value.cls, Fields.of({**dict(value.fields or ()), **keywords})) if value.made else value
 
     def _computed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
         """The result of a function that only computes, given data."""
@@ -159,7 +129,6 @@ class Libraries(Base):
             return self.note(env.module, node, f"`{qualname}` needs the value of an array")
         if root in _HOST or root in _STATIC_PACKAGES or name in tables.MEASURING:
             return self._of_python(name, root, args)
-        self._learn(env, node, name)
         if name in _LISTS and not (name == "split" and package.endswith("random")):
             return Items("list", None, plain_arrays(args))
         if name in _OF_PROCESS and all(map(is_static, values)):
@@ -178,10 +147,6 @@ class Libraries(Base):
             return found
         if name in SAME_SHAPE and len(shapes) == 1:
             return Array(shapes.pop(), cast)
-        if name in ("transpose", "swapaxes", "matrix_transpose", "moveaxis") and args and isinstance(args[0], Array):
-            return turned(args[0], f"{name}({texts(args[1:])})")
-        if name in ("reshape", "broadcast_to") and (shape := whole_shape(args[1:])) is not None:
-            return Array(shape, cast)
         return Array(None, cast)
 
     def _not_data(self, env: Env, node: ast.expr, package: str, name: str, values: Types) -> Unknown | None:
@@ -216,22 +181,3 @@ class Libraries(Base):
         """True if a function on trees is passed a module, into which jax looks."""
         trees = package in ("jax.tree", "jax.tree_util", "equinox", "equinox.nn", "jax")
         return trees and isinstance(value, Object | LibraryObject | Function | Applied | ClassOf)
-
-    def _learn(self, env: Env, node: ast.expr, name: str) -> None:
-        """An argument that a function of arrays is passed is an array afterwards: another would have raised."""
-        if not isinstance(node, ast.Call) or name in ("asarray", "array", "stack", "concatenate", "shape", "where"):
-            return
-        for each in node.args[:1]:
-            if isinstance(each, ast.Name) and isinstance(env.names.get(each.id), Given):
-                env.names[each.id] = Array(certain=False)
-
-    # -- functions that call functions -----------------------------------------------------------------------------
-
-    # -- methods ---------------------------------------------------------------------------------------------------
-
-    # -- objects of libraries --------------------------------------------------------------------------------------
-
-    # -- Python's own functions ------------------------------------------------------------------------------------
-
-
-"""The name of the class of layers of which nothing is known: applying one is an obligation of its own."""

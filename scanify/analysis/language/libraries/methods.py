@@ -5,7 +5,7 @@ from functools import partial
 
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.shapes import cast_of, keeps_cast, texts, turned, whole_shape
+from scanify.analysis.language.shapes import cast_of, keeps_cast
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Array,
@@ -50,7 +50,7 @@ class Methods(Base):
         bad = next((each for each in values if not is_data(each) and not isinstance(each, Function | ClassOf)), None)
         if package == "items" and isinstance(of, Items):
             return self.container_method(env, node, of, name, args, keywords)
-        if bad is not None and package != "equinox.nn.State":
+        if bad is not None:
             return self.note(env.module, node, why_of(node, bad))
         if package == "static":
             if name in _STRINGS | tables.PURE_METHODS:
@@ -62,8 +62,6 @@ class Methods(Base):
             if name not in _UPDATES or not all(isinstance(each, Array | Static | Given | Items) for each in values):
                 return self.note(env.module, node, f"`.at[...].{name}` is not listed")
             return dict(of.arguments or ())["of"] if name != "get" else Array()
-        if package == "equinox.nn.State" and name in tables.METHODS_OF_STATES:
-            return Array() if name == "get" else LibraryObject("equinox.nn.State")
         return self.note(env.module, node, f"`.{name}` is not listed")
 
     def call_array_method(self, env: Env, node: ast.expr, of: Array, name: str, args: Types, keywords: Named) -> Type:
@@ -79,10 +77,7 @@ class Methods(Base):
         if name == "reshape":
             if any(isinstance(each, Array) for size in args for each in parts_of(size)):
                 return self.note(env.module, node, "the shape of its result depends on values")
-            shape = whole_shape(args)
-            return Array(shape, of.cast)
-        if name in ("transpose", "swapaxes"):
-            return turned(of, f"{name}({texts(args)})")
+            return Array(None, of.cast)
         if name in ("copy", "round", "clip", "conj", "block_until_ready", "cumsum", "cumprod"):
             return of
         return Array(None, cast_of(node, name, (), keywords) or (of.cast if keeps_cast(name) else None))

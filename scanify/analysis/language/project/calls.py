@@ -1,14 +1,12 @@
 """Calls of functions and objects of the project: their bodies are walked with the types of the arguments."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.libraries.higher import TRANSFORMS, WITH_RULES
 from scanify.analysis.language.names import names_of
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
@@ -30,13 +28,11 @@ from scanify.analysis.language.types import (
     options,
     without_none,
 )
-from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.lower.text import dotted
 
 _MOST = 100  # calls that are walked for one loop; more are an obligation
 _KINDS = frozenset({"staticmethod", "classmethod", "property"})
-_SAME = frozenset("jaxtyping.jaxtyped beartype.beartype typeguard.typechecked".split()) | tables.DECORATORS
+_SAME = frozenset("jaxtyping.jaxtyped beartype.beartype functools.wraps".split()) | tables.DECORATORS
 
 
 class Calls(Base):
@@ -211,73 +207,24 @@ class Calls(Base):
 
     def decorated(self, function: Function, env: Env) -> Type:
         """A function as its decorators leave it, which run where it is defined: in the iteration, if it is local."""
-        if function.around is not None:
-            return self._decorated(function, env)
-        with self.silent():
-            return self._decorated(function, env)
+        if function.around is None:
+            with self.silent():
+                return self._decorated(function, env)
+        return self._decorated(function, env)
 
     def _decorated(self, function: Function, env: Env) -> Type:
         found: Type = function
         for each in reversed(getattr(function.node, "decorator_list", ())):
-            if dotted(each) in _KINDS:
-                continue
-            call = each if isinstance(each, ast.Call) else None
-            target = self.evaluate(call.func if call is not None else each, env)
+            target = self.evaluate(each.func if isinstance(each, ast.Call) else each, env)
             qualname = target.qualname if isinstance(target, LibraryFunction) else ""
-            if qualname in _SAME:
-                continue
-            if qualname in WITH_RULES:
-                found = self._with_rules(function, env, found)
-                continue
-            if qualname == "functools.partial" and call is not None and call.args:
-                inner = self.evaluate(call.args[0], env)
+            if qualname == "functools.partial" and isinstance(each, ast.Call) and each.args:
+                inner = self.evaluate(each.args[0], env)
                 qualname = inner.qualname if isinstance(inner, LibraryFunction) else ""
-                if qualname in WITH_RULES:
-                    found = self._with_rules(function, env, found)
-                    continue
-            if qualname in TRANSFORMS:
+            if qualname in tables.CALLERS and qualname not in _SAME:
                 found = Applied(qualname, found)
-                continue
-            if qualname == "functools.wraps":
-                continue  # it copies the name and the text of another function
-            return self.note(function.module, each, "a decorator that is not listed")
+            elif qualname not in _SAME and dotted(each) not in _KINDS:
+                return self.note(function.module, each, "a decorator that is not listed")
         return found
-
-    def _with_rules(self, function: Function, env: Env, found: Type) -> Type:
-        """A function with derivative rules of its own, which are walked where it is called."""
-        name = getattr(function.node, "name", "")
-        rules: list[Type] = []
-        for node in nodes_in(function.module.tree) if function.module.writes(f"{name}.def") else ():
-            if isinstance(node, ast.Attribute) and node.attr.startswith("def") and dotted(node.value) == name:
-                rules += self._rules_at(function.module, node)
-        return Applied("rules", found, tuple(rules))
-
-    def _rules_at(self, module: Module, node: ast.Attribute) -> Iterator[Type]:
-        """The rules that `f.defjvp(rule)` or the decorator `@f.def_fwd` give a function.
-
-        A rule must not ask which arguments are differentiated or batched: in a scan all layers are asked at once.
-        """
-        above = parent_of(module, node)
-        if isinstance(above, ast.FunctionDef) and node in above.decorator_list:
-            yield self._rule(node.attr, Function(module, above))
-        elif isinstance(above, ast.Call) and above.func is node and not any(map(_is_set, above.keywords)):
-            for each in above.args:
-                yield from (self._rule(node.attr, option) for option in options(self.evaluate(each, Env(module))))
-        else:
-            yield Unknown("a rule of its derivative asks what is differentiated")
-
-    def _rule(self, kind: str, rule: Type) -> Type:
-        at = {"def_fwd": 0, "def_bwd": 2}.get(kind)
-        if at is None or not isinstance(rule, Function):
-            return rule
-        names = [each.arg for each in (*rule.node.args.posonlyargs, *rule.node.args.args)]
-        body = rule.node.body if isinstance(rule.node.body, list) else [rule.node.body]
-        asks = any(isinstance(each, ast.Name) and each.id in names[at : at + 1] for each in nodes_in(*body))
-        return Unknown("a rule of its derivative asks what is differentiated") if asks else rule
-
-
-def _is_set(keyword: ast.keyword) -> bool:
-    return not (isinstance(keyword.value, ast.Constant) and keyword.value.value is False)
 
 
 def _is_abstract(function: ast.AST) -> bool:

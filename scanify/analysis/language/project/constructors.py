@@ -42,8 +42,6 @@ class Constructors(Base):
     def construct(
         self, env: Env, node: ast.expr, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
     ) -> Type:
-        if self.is_enum(cls):
-            return Object(cls, Fields.of({}))
         if not self.understood_class(env, node, cls):
             return Unknown(f"the class `{cls.name}` is not understood")
         if not self.muted:
@@ -110,7 +108,7 @@ class Constructors(Base):
         return made
 
     def _is_dataclass(self, cls: Definition) -> bool:
-        if self.classes.is_module(cls) or self.is_named_tuple(cls):
+        if self.classes.is_module(cls):
             return True
         decorators = [dotted(getattr(each, "func", each)) or "" for each in getattr(cls.node, "decorator_list", ())]
         return any(each.rpartition(".")[2] == "dataclass" for each in decorators)

@@ -2,20 +2,20 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from scanify.analysis.classes import nnx
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.shapes import keeps_cast, turned
+from scanify.analysis.language.shapes import keeps_cast
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     GIVEN,
     Array,
     ClassOf,
     Env,
-    Fields,
     Function,
     Given,
     Items,
@@ -28,7 +28,7 @@ from scanify.analysis.language.types import (
     Type,
     Unknown,
     is_data,
-    is_plain,
+    is_fixed,
     is_static,
     join,
     options,
@@ -103,8 +103,8 @@ class Objects(Base):
             return self.note(env.module, node, why_of(node, value))
         if isinstance(value, Given):
             value = Array(value.name, None, False)
-        if name in ("T", "mT") and isinstance(value, Array):
-            return turned(value, name)
+        if name == "T" and value.shape is not None:
+            return replace(value, shape=value.shape[:-2] if value.shape.endswith(" T") else f"{value.shape} T")
         if name in tables.VIEWS:
             return Array(None, value.cast if keeps_cast(name) else None, value.certain)
         if name == "at":
@@ -143,8 +143,6 @@ class Objects(Base):
             return LibraryFunction(f"jax.at.{name}", value)
         if value.qualname.startswith(nnx.PACKAGE):
             return self.of_nnx(env, node, value, name)
-        if value.qualname in tables.STATES:
-            return LibraryFunction(f"equinox.nn.State.{name}", value)
         if value.qualname.startswith("equinox.nn."):
             if name in _ARRAY_FIELDS:
                 return join([Array(), Nothing()]) if "bias" in name else Array()
@@ -236,7 +234,7 @@ class Objects(Base):
         constant = self.classes.constant(cls, name)
         if constant is not None:
             found = self._constant_of(constant, name)
-            if isinstance(found, Items) and not is_plain(found) and not self.is_kept(name):
+            if not is_fixed(found):
                 found = Unknown(f"code of the project may put something else into `{name}`")
             return found if is_data(found) or isinstance(found, Function | ClassOf) else None
         if own is not None:
@@ -297,9 +295,16 @@ class Objects(Base):
             )
         if self.classes.is_replaced(cls, name) or self._is_exchanged(name):
             return self._only_declared(cls, name)
-        if any(isinstance(each, Items) and not is_plain(each) for each in options(value)) and not self.is_kept(name):
+        if not is_fixed(value) and not self._is_home(cls, name):
             return self._only_declared(cls, name)
         return value
+
+    home: tuple[Definition | None, str | None] = (None, None)  # the class and the field of the layers
+
+    def _is_home(self, cls: Definition, name: str) -> bool:
+        """True of the field that holds the layers."""
+        owner, field = self.home
+        return name == field and any(each.node is getattr(owner, "node", None) for each in self.classes.lineage(cls))
 
     def is_static_field(self, cls: Definition, name: str) -> bool:
         """True if a field is declared static: jax does not look into it."""
@@ -346,8 +351,6 @@ class Objects(Base):
 
     def _of_class(self, env: Env, node: ast.expr, cls: Definition, name: str) -> Type:
         """An attribute of the class itself: an alternative constructor, a static method, a constant."""
-        if self.is_enum(cls):
-            return Object(cls, Fields.of({}))
         found = self.classes.method(cls, name)
         if found is not None:
             owner, function = found

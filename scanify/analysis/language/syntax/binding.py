@@ -12,7 +12,6 @@ from scanify.analysis.language.types import (
     Given,
     Items,
     Nothing,
-    Object,
     Static,
     Type,
     Unknown,
@@ -57,8 +56,6 @@ class Binding(Base):
                     continue
                 if starred and len(parts) >= len(targets) - 1:
                     continue
-            if isinstance(option, Object) and self.is_named_tuple(option.cls):
-                continue
             if isinstance(option, Static | Nothing | Array | Given | Items):
                 continue
             if isinstance(option, Unknown) and option.noted:

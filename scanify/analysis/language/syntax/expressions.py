@@ -28,6 +28,7 @@ from scanify.analysis.language.types import (
     Type,
     Unknown,
     is_data,
+    is_fixed,
     is_static,
     join,
     options,
@@ -76,8 +77,7 @@ class Expressions(Base):
                 return self.comparison(node, env)
             case ast.IfExp():
                 self.truth(env.module, node.test, self.evaluate(node.test, env))
-                yes, no = self.narrowed(node.test, env)
-                return join([self.evaluate(node.body, yes), self.evaluate(node.orelse, no)])
+                return join([self.evaluate(node.body, env), self.evaluate(node.orelse, env)])
             case ast.Tuple() | ast.List() | ast.Set():
                 return self.display(node, env)
             case ast.Dict():
@@ -168,19 +168,7 @@ class Expressions(Base):
         with self.silent():
             found = self.evaluate(value, Env(definition.module))
         self.active.pop()
-        if isinstance(found, Items):
-            known = self.is_kept(definition.name)
-            return (
-                Items(found.kind, found.parts, found.each, keys=found.keys) if known else Items(found.kind, None, None)
-            )
-        return found
-
-    def is_kept(self, name: str) -> bool:
-        """True if no code of the project may change a container that has this name, as a field or in a module."""
-        kept = self.project.kept
-        if name not in kept:
-            kept[name] = all(_is_read_in(module, name) for module in self.index.modules_with(name))
-        return kept[name]
+        return found if is_fixed(found) else Items(getattr(found, "kind", "list"))
 
     # -- attributes and elements -----------------------------------------------------------------------------------
 
@@ -211,8 +199,8 @@ class Expressions(Base):
         match value:
             case Array():
                 wider = value.shape is not None and _has_new_axis(node.slice)
-                if is_cut(node.slice, value.shape, lambda part: self._text(part, env)):
-                    return resized(value, first=not isinstance(node.slice, ast.Tuple))
+                if is_cut(node):
+                    return resized(value)
                 return Array(f"{value.shape} with another axis" if wider else None, value.cast, value.certain)
             case Given():
                 part = ast.unparse(node.slice) if isinstance(node.slice, ast.Slice) else "..."
@@ -233,18 +221,9 @@ class Expressions(Base):
             case LibraryFunction(qualname=qualname) if qualname.rpartition(".")[2] in ("s_", "index_exp", "r_", "c_"):
                 return Static() if is_static(index) else Array()
             case Object():
-                method = self.classes.method(value.cls, "__getitem__")
-                if method is None and self.is_named_tuple(value.cls):
-                    return join(each for _, each in value.fields or ())
                 return self.call(env, node, self.attribute(env, node, value, "__getitem__"), [index], {})
             case _:
                 return self.note(module, node, why_of(node.value, value))
-
-    def _text(self, node: ast.expr, env: Env) -> str:
-        """What an expression stands for, as text, if it is known while Python traces."""
-        with self.silent():
-            value = self.evaluate(node, env)
-        return (value.text or "") if isinstance(value, Static) else ""
 
     def _element_of(self, node: ast.Subscript, value: Items) -> Type:
         if isinstance(node.slice, ast.Slice):
@@ -260,15 +239,6 @@ class Expressions(Base):
                 if key in value.keys:
                     return value.parts[value.keys.index(key)]
         return value.element if value.element is not None else Unknown("nothing shows its elements")
-
-    def is_named_tuple(self, cls: Definition) -> bool:
-        """True if a class of the project is a `typing.NamedTuple`."""
-        bases = [base for owner in self.classes.lineage(cls) for base in self.classes.bases(owner)]
-        return any(isinstance(base, External) and base.qualname == "typing.NamedTuple" for base in bases)
-
-    # -- operators -------------------------------------------------------------------------------------------------
-
-    # -- displays --------------------------------------------------------------------------------------------------
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -303,70 +273,9 @@ class Expressions(Base):
             self.forget(env, [callee, *args, *keywords.values()])
         return found
 
-    # -- conditions ------------------------------------------------------------------------------------------------
-
 
 def _has_new_axis(index: ast.expr) -> bool:
     """True for `[:, None]` and `[jnp.newaxis]`."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     none = any(isinstance(each, ast.Constant) and each.value is None for each in parts)
     return none or any((dotted(each) or "").endswith("newaxis") for each in parts)
-
-
-def _is_read_in(module: Module, name: str) -> bool:
-    """True if a file only reads elements of what has a name, or binds the name."""
-    parents = {child: node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
-    for node in parents:
-        if isinstance(node, ast.alias) and node.name == name and node.asname not in (None, name):
-            return False
-        if isinstance(node, ast.Constant) and node.value == name:
-            return False
-        named = isinstance(node, ast.Name | ast.Attribute) and getattr(node, "id", getattr(node, "attr", "")) == name
-        if named and not isinstance(getattr(node, "ctx", None), ast.Store) and not _only_read(node, parents):
-            return False
-    return True
-
-
-def _only_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    above = parents[node]
-    match above:
-        case ast.Subscript(value=value, ctx=ast.Load()):
-            return value is node
-        case ast.Attribute(attr="get" | "items" | "keys" | "values" | "index" | "count"):
-            return isinstance(parents.get(above), ast.Call)
-        case ast.Attribute(attr="append" | "extend" | "insert") | ast.Subscript() | ast.AugAssign():
-            return _is_building(node, parents)
-        case ast.For(iter=value) | ast.comprehension(iter=value):
-            return value is node
-        case (
-            ast.Compare()
-            | ast.JoinedStr()
-            | ast.FormattedValue()
-            | ast.Starred()
-            | ast.If()
-            | ast.BoolOp()
-            | ast.BinOp()
-        ):
-            return True
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="functools"), attr="reduce"), args=[_, value, *_]):
-            return value is node
-        case ast.Call(func=ast.Name(id=called)):
-            return called in _READERS and above.func is not node
-        case _:
-            return False
-
-
-def _is_building(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """True if a constructor changes a field of its own object: `self.layers.append(...)`."""
-    above = parents.get(node)
-    while above is not None and not isinstance(above, ast.FunctionDef):
-        above = parents.get(above)
-    if above is None or above.name not in ("__init__", "__post_init__") or not isinstance(node, ast.Attribute):
-        return False
-    first = [*above.args.posonlyargs, *above.args.args][:1]
-    return bool(first) and isinstance(node.value, ast.Name) and node.value.id == first[0].arg
-
-
-_READERS = frozenset(
-    "isinstance len list tuple sorted set enumerate zip reversed sum any all map filter reduce".split()
-)

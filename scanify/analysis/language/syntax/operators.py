@@ -4,7 +4,6 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.parts import as_array
@@ -38,8 +37,6 @@ _OPERATORS = {
     ast.BitXor: "xor", ast.BitAnd: "and", ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert",
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
-_OF_ENUMS = frozenset({"__str__", "__repr__", "__init__"})
-_LONGEST = 200  # elements that are kept one by one
 
 
 class Operators(Base):
@@ -62,15 +59,11 @@ class Operators(Base):
             kinds = [each for each in flat if isinstance(each, Items)]
             elements = [each.element for each in kinds if each.element is not None]
             return Items(kinds[0].kind, None, join(elements) if elements else None, self.own)
-        if name == "mul" and (repeated := _repeated(values)) is not None:
-            return Items("list", repeated, None, self.own)
         for part, value in zip(parts, values, strict=True):
             for option in options(value):
-                if isinstance(option, Object) and not self.is_enum(option.cls):
-                    return self._own_operator(node, name, parts, values, env)
                 if self.asks(env, node, option, f"__{name}__", f"__r{name}__"):
                     return Unknown("an operator of the project")
-                if not is_data(option) and not isinstance(option, Object):
+                if not is_data(option):
                     return self.note(env.module, node, why_of(part, option))
         if any(isinstance(each, Array) for each in flat):
             found = _arrays(values)
@@ -86,20 +79,6 @@ class Operators(Base):
                 self.in_order(env.module, node, each)  # type: ignore[attr-defined]
             return Items(kinds[0].kind, None, join(each.element for each in kinds), self.own)
         return Static(None, any(isinstance(each, Static) and each.numpy for each in flat))
-
-    def _own_operator(
-        self, node: ast.AST, name: str, parts: Sequence[ast.expr], values: Sequence[Type], env: Env
-    ) -> Type:
-        """An operator of a class of the project: its method is called."""
-        for at, value in enumerate(values):
-            if not isinstance(value, Object):
-                continue
-            method = f"__{name}__" if at == 0 else f"__r{name}__"
-            if self.classes.method(value.cls, method) is not None and isinstance(node, ast.expr):
-                others = [each for other, each in enumerate(values) if other != at]
-                return self.call(env, node, self.attribute(env, node, value, method), others, {})
-        at = next(at for at, value in enumerate(values) if not is_data(value) or isinstance(value, Object))
-        return self.note(env.module, node, why_of(parts[at], values[at]))
 
     def comparison(self, node: ast.Compare, env: Env) -> Type:
         parts = [node.left, *node.comparators]
@@ -125,8 +104,6 @@ class Operators(Base):
     def _identity(self, node: ast.Compare, pair: Sequence[Type], env: Env) -> Type:
         plain = (Nothing, Static, ClassOf, Function, LibraryFunction, Package)
         if any(isinstance(each, Nothing) for each in pair) or all(isinstance(each, plain) for each in pair):
-            return Static()
-        if any(isinstance(each, Object) and self.is_enum(each.cls) for each in pair):
             return Static()
         return self.note(env.module, node, "a rewrite makes other objects of the same values")
 
@@ -158,29 +135,6 @@ class Operators(Base):
                     self.note(module, node, why_of(node, option))
                 case _:
                     pass
-
-    def narrowed(self, test: ast.expr, env: Env) -> tuple[Env, Env]:
-        """The names where a condition holds and where it does not: `x is None` and `x is not None` of a name."""
-        yes, no = env.copy(), env.copy()
-        match test:
-            case ast.Compare(
-                left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]
-            ):
-                value = env.lookup(name)
-                if value is not None:
-                    none, other = (yes, no) if isinstance(op, ast.Is) else (no, yes)
-                    none.names[name] = Nothing()
-                    other.names[name] = without_none(value)
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                no, yes = self.narrowed(operand, env)
-        return yes, no
-
-    def is_enum(self, cls: Definition) -> bool:
-        """True if a class of the project is an enumeration of Python's own kind, which runs no code of its own."""
-        if self.classes.special_methods(cls) - _OF_ENUMS or self.classes.method(cls, "_missing_") is not None:
-            return False
-        bases = [base for owner in self.classes.lineage(cls) for base in self.classes.bases(owner)]
-        return any(isinstance(base, External) and base.qualname.startswith("enum.") for base in bases)
 
 
 def noted_in(values: Sequence[Type]) -> Unknown | None:
@@ -223,17 +177,6 @@ def _arrays(values: Sequence[Type]) -> Array:
         cast = "complex"
     shape = shapes.pop() if len(shapes) == 1 else None
     return Array(shape, cast, all(each.certain for each in arrays))
-
-
-def _repeated(values: Sequence[Type]) -> tuple[Type, ...] | None:
-    """The elements of `[a, b] * 3`, if both are spelled out; None for another product."""
-    match values:
-        case [Items(kind="list" | "tuple", parts=tuple() as parts), Static(text=str(text))] if text.isdecimal():
-            return parts * int(text) if len(parts) * int(text) <= _LONGEST else None
-        case [Static(text=str(text)), Items(kind="list" | "tuple", parts=tuple() as parts)] if text.isdecimal():
-            return parts * int(text) if len(parts) * int(text) <= _LONGEST else None
-        case _:
-            return None
 
 
 def _is_class(value: Type) -> bool:

@@ -7,7 +7,7 @@ from scanify.analysis.index.meaning import External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base, code_of
-from scanify.analysis.language.shapes import SPLIT
+from scanify.analysis.language.names import names_of
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Array,
@@ -17,11 +17,9 @@ from scanify.analysis.language.types import (
     Given,
     Items,
     Nothing,
-    Object,
     Static,
     Type,
     Unknown,
-    is_static,
     join,
     options,
     without_none,
@@ -77,7 +75,6 @@ class Statements(Base):
                 return False
             case ast.Assert():
                 self.truth(env.module, node.test, self.evaluate(node.test, env))
-                env.names.update(self.narrowed(node.test, env)[0].names)
                 return True
             case ast.If():
                 return self._if(node, env, returned)
@@ -93,16 +90,14 @@ class Statements(Base):
                 self.define(node.args, env, [node.returns])
                 self.bind_name(node.name, self.local_function(node, env), env)
                 return True
-            case ast.Match():
-                return self._match(node, env, returned)
             case ast.Delete(targets=targets) if all(isinstance(each, ast.Name) for each in targets):
                 return True
             case ast.Global() | ast.Nonlocal() | ast.Delete():
-                self.effect(env.module, node, self._unlisted(env.module, node))
+                self.effect(env.module, node, _unlisted(node))
                 self._forget(node, env)
                 return True
             case _:
-                self.condition(env.module, node, self._unlisted(env.module, node))
+                self.condition(env.module, node, _unlisted(node))
                 self._forget(node, env)
                 return True
 
@@ -114,19 +109,11 @@ class Statements(Base):
             self.bind(node.target, value if known else declared or value, env)
         return True
 
-    def _unlisted(self, module: Module, node: ast.stmt) -> str:
-        names = {"Try": "try", "TryStar": "try", "Global": "global", "Nonlocal": "nonlocal", "Delete": "del"}
-        word = names.get(type(node).__name__, type(node).__name__)
-        return f"a `{word}` statement is not understood"
-
     def _forget(self, node: ast.stmt, env: Env) -> None:
         """Names that a statement which is not understood may bind, or whose containers it may change, have no type."""
         names = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
         self.forget(env, [env.names[name] for name in names if name in env.names])
-        bound = [
-            each.id for each in ast.walk(node) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)
-        ]
-        for name in [*bound, *([node.name] if isinstance(node, ast.ClassDef) else ())]:
+        for name in names_of(node).bound:
             env.names[name] = Unknown(f"`{name}` is bound in a statement that is not understood")
 
     def local_function(self, node: ast.FunctionDef, env: Env) -> Type:
@@ -139,13 +126,8 @@ class Statements(Base):
 
     def _if(self, node: ast.If, env: Env, returned: list[Type]) -> bool:
         self.truth(env.module, node.test, self.evaluate(node.test, env))
-        yes, no = self.narrowed(node.test, env)
-        known = _known_flag(node.test)
-        goes = [
-            (branch, self.run(body, branch, returned))
-            for branch, body, taken in ((yes, node.body, known is not False), (no, node.orelse, known is not True))
-            if taken
-        ]
+        branches = ((env.copy(), node.body), (env.copy(), node.orelse))
+        goes = [(branch, self.run(body, branch, returned)) for branch, body in branches]
         self._meet(env, [branch for branch, falls in goes if falls])
         return any(falls for _, falls in goes)
 
@@ -208,9 +190,8 @@ class Statements(Base):
         found: list[Type] = []
         for option in options(without_none(value)):
             match option:
-                case Array(shape=shape):
-                    part = shape.removesuffix(SPLIT) if shape is not None and shape.endswith(SPLIT) else None
-                    found.append(Array(part, option.cast, option.certain))
+                case Array():
+                    found.append(Array(None, option.cast, option.certain))
                 case Given() if self._unpacks:
                     found.append(option)
                 case Static(numpy=numpy):
@@ -220,10 +201,6 @@ class Statements(Base):
                 case Items():
                     self.in_order(module, node, option)
                     found.append(self._keys(option))
-                case Object() if self.is_enum(option.cls):
-                    found.append(Static())
-                case Object() if self.is_named_tuple(option.cls):
-                    found += [each for _, each in option.fields or ()]
                 case ClassOf():
                     found.append(Static())
                 case Unknown(noted=True):
@@ -263,32 +240,6 @@ class Statements(Base):
                     self.evaluate(each, env)
         return self.run(node.body, env, returned)
 
-    def _match(self, node: ast.Match, env: Env, returned: list[Type]) -> bool:
-        subject = self.evaluate(node.subject, env)
-        goes: list[Env] = []
-        for case in node.cases:
-            branch = env.copy()
-            if not self.is_compared_as_is(subject) or not _plain(case.pattern):
-                self.note(
-                    env.module, node.subject, why_of(node.subject, subject, "only texts, numbers and None are matched")
-                )
-            for each in ast.walk(case.pattern):
-                if isinstance(each, ast.MatchValue) and not self.is_compared_as_is(self.evaluate(each.value, branch)):
-                    self.note(env.module, each.value, "only texts, numbers and None are matched")
-                if isinstance(each, ast.MatchAs | ast.MatchStar) and each.name:
-                    self.bind_name(each.name, subject, branch)
-            if case.guard is not None:
-                self.truth(env.module, case.guard, self.evaluate(case.guard, branch))
-            if self.run(case.body, branch, returned):
-                goes.append(branch)
-        goes.append(env.copy())
-        self._meet(env, goes)
-        return True
-
-    def is_compared_as_is(self, value: Type) -> bool:
-        """True if no code of the project runs where a value is compared."""
-        return is_static(value) or (isinstance(value, Object) and self.is_enum(value.cls))
-
     def _raise(self, node: ast.Raise, env: Env) -> None:
         self.raising += 1
         for each in (node.exc, node.cause):
@@ -307,22 +258,7 @@ class Statements(Base):
         return True
 
 
-def _known_flag(test: ast.expr) -> bool | None:
-    """Whether a condition is a constant: `if TYPE_CHECKING:`, `if False:`."""
-    if isinstance(test, ast.Constant):
-        return bool(test.value)
-    if isinstance(test, ast.Name | ast.Attribute) and (dotted(test) or "").rpartition(".")[2] == "TYPE_CHECKING":
-        return False
-    return None
-
-
-def _plain(pattern: ast.pattern) -> bool:
-    match pattern:
-        case ast.MatchValue() | ast.MatchSingleton():
-            return True
-        case ast.MatchAs(pattern=inner):
-            return inner is None or _plain(inner)
-        case ast.MatchOr(patterns=patterns):
-            return all(map(_plain, patterns))
-        case _:
-            return False
+def _unlisted(node: ast.stmt) -> str:
+    kind = type(node).__name__
+    word = {"TryStar": "try", "Delete": "del"}.get(kind, kind.lower())
+    return f"a `{word}` statement is not understood"
