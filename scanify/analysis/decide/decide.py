@@ -63,8 +63,6 @@ def decide(
     if undecided is None or fact.trees:
         return _plan(project, fact, stack, framework)
     refused = fact.refused(open_rule(layers), undecided.text, undecided.place)
-    if framework is not Framework.EQUINOX:
-        return refused
     plan = _plan(project, fact, CallStack("the source does not show the layers"), framework)
     return replace(refused, undecided=replace(plan, obligations=(undecided, *plan.obligations)))
 

@@ -1,7 +1,6 @@
 """Find the lists of layers among the lists that loops iterate over."""
 
 import ast
-from collections.abc import Iterator
 from dataclasses import replace
 
 from scanify.analysis.flow.names import target_names
@@ -9,13 +8,12 @@ from scanify.analysis.flow.shape import shape_of
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared
-from scanify.analysis.lists.fields import FieldFacts, field_facts
-from scanify.analysis.lists.home import Home, computed_from
+from scanify.analysis.lists.fields import field_facts
+from scanify.analysis.lists.home import computed_from
 from scanify.analysis.lists.layer_list import LayerList, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.sites import Sites, field_sites
-from scanify.analysis.lists.statements import Grown, Other, statements_about
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
@@ -118,61 +116,65 @@ def _of_base(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> L
     if isinstance(base, ast.Attribute):
         return _of_field(project, loop, walk, base)
     named = base.func if isinstance(base, ast.Call) else base
-    kinds = (ast.ClassDef,) if isinstance(base, ast.Call) else (ast.ClassDef, ast.FunctionDef)
-    if isinstance(named, ast.Name) and (named.id == loop.scope.self_name or _is_defined(project, loop, named, kinds)):
-        return None
+    if isinstance(named, ast.Name):
+        meaning = home_of(project, loop.module, named).meaning(named)
+        node = getattr(meaning, "node", None)
+        function = isinstance(node, ast.FunctionDef) and not isinstance(base, ast.Call)
+        if (
+            named.id == loop.scope.self_name
+            or isinstance(meaning, External)
+            or isinstance(node, ast.ClassDef)
+            or function
+        ):
+            return None
     return _of_local(project, loop, walk, base)
-
-
-def _is_defined(project: ProjectFacts, loop: Loop, base: ast.Name, kinds: tuple[type, ...]) -> bool:
-    """True if a name means an import, or a definition of one of some kinds."""
-    meaning = home_of(project, loop.module, base).meaning(base)
-    return isinstance(meaning, External) or isinstance(getattr(meaning, "node", None), kinds)
 
 
 def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute) -> LayerList | None:
     owner = class_of(project, loop.module, base.value)
-    holder = class_of(project, loop.module, base.value.value) if isinstance(base.value, ast.Attribute) else None
-    facts: FieldFacts | None = None
-    if isinstance(owner, Definition):
-        facts = field_facts(project, owner, base.attr)
-    elif base.attr == "layers" and isinstance(holder, Definition) and isinstance(base.value, ast.Attribute):
-        facts = field_facts(project, holder, base.value.attr)  # `self.net.layers`, of a `Sequential`
-        facts = facts if facts.contents.sequential else None
-    elif owner is None:
+    if owner is None:
         text = f"which class `{loop.code(base.value)}` is of is not shown"
         stack = CallStack("the source does not show the list")
         return LayerList(walk, loop.code(base), attribute=base.attr, in_call=stack, open=(_open(loop, base, text),))
-    if facts is None:
+    facts = field_facts(project, owner, base.attr) if isinstance(owner, Definition) else None
+    if facts is None and base.attr == "layers" and isinstance(base.value, ast.Attribute):  # of a `Sequential`
+        holder = class_of(project, loop.module, base.value.value)
+        facts = field_facts(project, holder, base.value.attr) if isinstance(holder, Definition) else None
+        facts = facts if facts is not None and facts.contents.sequential else None
+    layers = _of_contents(loop, walk, base, facts.contents, facts.declared) if facts is not None else None
+    if facts is None or layers is None:
         return None  # what a module of a library holds is not read
-    layers = _of_contents(loop, walk, base, facts.contents, facts.declared)
-    if layers is None:
-        return None
     layers = replace(layers, owner=facts.owner, attribute=facts.attribute, parameter=facts.parameter)
     return _with_sites(loop, layers, field_sites(facts))
 
 
-def _with_sites(loop: Loop, layers: LayerList, found: Sites) -> LayerList:
-    walk = layers.walk
-    base = loop.code(walk.base) if walk.element is None else walk.text
-    reason = ""
-    if layers.of_dict:
-        reason = f"the layers are the values of the dict `{base}`"
-    elif walk.order in (Order.REVERSED, Order.SLICE, Order.OTHER) or len(walk.bases) > 1:
-        reason = f"the loop walks a part of the list, or in another order: `{walk.text}`"
-    elif layers.sequential and loop.form is not Form.SEQUENTIAL:
-        reason = f"`{base}` holds the layers of a `Sequential`"
-    elif layers.optional and layers.owner is None:
-        reason = f"`{base}` may be None"
-    if reason:
-        return replace(layers, in_call=CallStack(reason), refusal=found.refusal)
-    return replace(
-        layers, sites=found.sites, annotations=found.annotations, in_call=found.in_call, refusal=found.refusal
-    )
-
-
-def _open(loop: Loop, base: ast.expr, text: str) -> Obligation:
-    return not_shown(text, loop.module.place(base) if hasattr(base, "lineno") else loop.place)
+def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> LayerList | None:
+    """A local name, a parameter, or the argument of a `Sequential`."""
+    home = home_of(project, loop.module, base)
+    home = home.binder(base) if isinstance(base, ast.Name) else home
+    match home.values_of(base.id) if isinstance(base, ast.Name) and home.is_local(base) else []:
+        case [(_, ast.Attribute() as field)]:  # another name of the list of a field
+            layers = _of_base(project, loop, walk, field)
+            return layers and replace(layers, name=loop.code(base))
+    reader = ContentsReader(project)
+    reader.value(home, base)
+    contents, said = reader.contents, Declared()
+    for where, given in contents.parameters:
+        annotations = (
+            [each.annotation for each in parameters(where.function) if each.arg == given] if where.function else []
+        )
+        found = declared(project, where.module, annotations[0] if annotations else None)
+        said = said if said.cls is not None else found
+        contents.open.append(_open(loop, base, f"the caller gives `{given}`"))
+    layers = _of_contents(loop, walk, base, contents, said)
+    if layers is None:
+        return None
+    layers = replace(layers, parameter=bool(contents.parameters))
+    if loop.form is Form.SEQUENTIAL and isinstance(loop.node, ast.Call):
+        argument = loop.node.args[0] if loop.node.args else loop.node.keywords[0].value
+        return replace(layers, sites=(Called(loop.module.place(loop.node.func), loop.module.place(argument)),))
+    text = f"the list is the parameter `{loop.code(base)}`" if layers.parameter else "the list is kept in no field"
+    return _with_sites(loop, layers, Sites(in_call=CallStack(text)))
 
 
 def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, said: Declared) -> LayerList | None:
@@ -180,11 +182,10 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
     known = any(each.cls is not None for each in contents.made)
     if not known and (contents.data or said.data or (contents.functions and not contents.open)):
         return None
-    open_ = list(contents.open)
     if contents.data:
-        open_.append(_open(loop, base, f"an element may be {contents.data}, which is no module"))
+        contents.open.append(_open(loop, base, f"an element may be {contents.data}, which is no module"))
     if contents.functions:
-        open_.append(_open(loop, base, "some elements of the list are functions"))
+        contents.open.append(_open(loop, base, "some elements of the list are functions"))
     return LayerList(
         walk=walk,
         name=loop.code(base),
@@ -195,45 +196,27 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
         functions=contents.functions,
         sequential=contents.sequential,
         may_be_empty=contents.may_be_empty,
-        open=tuple(dict.fromkeys(open_)),
+        open=tuple(dict.fromkeys(contents.open)),
     )
 
 
-def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> LayerList | None:
-    """A local name, a parameter, or the argument of a `Sequential`."""
-    home = home_of(project, loop.module, base)
-    home = home.binder(base) if isinstance(base, ast.Name) else home
-    name = base.id if isinstance(base, ast.Name) and home.is_local(base) else ""
-    match home.values_of(name) if name else []:
-        case [(_, ast.Attribute() as field)]:  # another name of the list of a field
-            layers = _of_base(project, loop, walk, field)
-            return layers and replace(layers, name=loop.code(base), open=(*layers.open, *_changed(home, name)))
-    reader = ContentsReader(project)
-    reader.value(home, base)
-    contents, said = reader.contents, Declared()
-    for where, given in contents.parameters:
-        annotated = (
-            [each.annotation for each in parameters(where.function) if each.arg == given] if where.function else []
-        )
-        found = declared(project, where.module, annotated[0] if annotated else None)
-        said = said if said.cls is not None else found
-        contents.open.append(_open(loop, base, f"the caller gives `{given}`"))
-    layers = _of_contents(loop, walk, base, contents, said)
-    if layers is None:
-        return None
-    layers = replace(layers, parameter=bool(contents.parameters))
-    if loop.form is Form.SEQUENTIAL and isinstance(loop.node, ast.Call):
-        argument = loop.node.args[0] if loop.node.args else loop.node.keywords[0].value
-        return replace(layers, sites=(Called(loop.module.place(loop.node.func), loop.module.place(argument)),))
-    text = f"the list is the parameter `{name}`" if layers.parameter else "the list is kept in no field"
-    return _with_sites(loop, layers, Sites(in_call=CallStack(text)))
+def _with_sites(loop: Loop, layers: LayerList, found: Sites) -> LayerList:
+    """The list with the places where it can be stacked, none if the loop does not iterate over it as it is built."""
+    walk = layers.walk
+    base = loop.code(walk.base) if walk.element is None else walk.text
+    if layers.of_dict:
+        reason = f"the layers are the values of the dict `{base}`"
+    elif walk.order in (Order.REVERSED, Order.SLICE, Order.OTHER) or len(walk.bases) > 1:
+        reason = f"the loop walks a part of the list, or in another order: `{walk.text}`"
+    elif layers.sequential and loop.form is not Form.SEQUENTIAL:
+        reason = f"`{base}` holds the layers of a `Sequential`"
+    elif layers.optional and layers.owner is None:
+        reason = f"`{base}` may be None"
+    else:
+        sites, in_call = found.sites, found.in_call
+        return replace(layers, sites=sites, annotations=found.annotations, in_call=in_call, refusal=found.refusal)
+    return replace(layers, in_call=CallStack(reason), refusal=found.refusal)
 
 
-def _changed(home: Home, name: str) -> Iterator[Obligation]:
-    """Yield what the function does to the list that a name holds after it is bound, as by `*hidden, last = layers`."""
-    binding = [statement for statement, _ in home.values_of(name)]
-    for each in statements_about(home, home.function.body if home.function is not None else (), name):
-        if isinstance(each, Grown):
-            yield not_shown(f"`{name}` gets other elements", home.module.place(each.statement))
-        elif isinstance(each, Other) and each.node not in binding:
-            yield not_shown(each.text, home.module.place(each.node))
+def _open(loop: Loop, base: ast.expr, text: str) -> Obligation:
+    return not_shown(text, loop.module.place(base) if hasattr(base, "lineno") else loop.place)

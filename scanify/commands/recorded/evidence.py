@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
 from scanify.analysis.obligation import ELSEWHERE
-from scanify.analysis.plan import Plan
+from scanify.analysis.plan import Framework, Plan
 from scanify.commands.common import Given, analysing
 from scanify.commands.recorded.reached import runs_of
 from scanify.commands.verifying.cases import one_file, verifiable, with_held_back
@@ -187,12 +187,17 @@ def _doubt(plan: Plan, verified: "Verification") -> str:
 
 
 def _unlike(plan: Plan, cases: "Sequence[CaseResult]") -> HeldBack | None:
-    """Why a loop is not written if in every call each of its layers is of another kind; else None."""
+    """Why a loop is not written if in every call each of its layers is of another kind; else None.
+
+    A scan over modules of Flax NNX takes layers of one kind alone.
+    """
     runs = (run for case in cases for run in case.loops if _has_line(plan.place, {_line(run)}))
     seen = [run.layers for run in runs if run.layers is not None]
-    if not seen or not all(each.kinds == each.count > 1 for each in seen):
+    most = 1 if plan.framework is Framework.NNX else None
+    if not seen or not all(each.kinds > 1 and each.kinds >= (most or each.count) for each in seen):
         return None
-    return HeldBack(f"of its layers no two are alike in the run: {seen[0].text}", _KEEP, finding=False)
+    which = "no two" if most is None else "not all"
+    return HeldBack(f"of its layers {which} are alike in the run: {seen[0].text}", _KEEP, finding=False)
 
 
 def _reached(case: "CaseResult") -> "Iterable[LoopRun]":

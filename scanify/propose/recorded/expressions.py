@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.propose.values.expression import Call, Expression, Text, show
+from scanify.verify.leaves.correspond import Correspondence, correspond
 from scanify.verify.recorded.call import Construction
 from scanify.verify.recorded.snapshot import Array, snapshot
 from scanify.verify.values.arrays import is_traced, struct
@@ -123,7 +124,7 @@ class Writer:
         for construction in seen:
             args, kwargs = construction.arguments.tree()
             made = _made(construction, with_state=with_state)
-            if made is None or not _same_arrays(made, value):
+            if made is None or not _is_like(made, value):
                 continue
             name = self.name(cls)
             call = self._call(f"eqx.nn.make_with_state({name})" if with_state else name, args, kwargs)
@@ -135,7 +136,7 @@ class Writer:
             return call
         if not seen:
             raise Unwritable(f"the run was not seen to make a {_full_name(cls)}")
-        raise Unwritable(f"no {_full_name(cls)} that the run makes has these arrays; was it changed afterwards?")
+        raise Unwritable(f"no {_full_name(cls)} that the run makes is like this one; was it changed afterwards?")
 
     def _array(self, array: Array) -> str:
         if _is_key(array):
@@ -225,8 +226,13 @@ def _avals(tree: Any) -> list[Any]:
     return found
 
 
-def _same_arrays(one: Any, other: Any) -> bool:
-    return _avals(one) == _avals(other)
+def _is_like(made: Any, value: Any) -> bool:
+    """True if a module is what was recorded in everything but its leaves: static fields, shapes and dtypes."""
+    recorded, (leaves, treedef) = jax.tree.leaves(value), jax.tree.flatten(made)
+    if _avals(made) != _avals(value) or len(leaves) != len(recorded):
+        return False
+    found = correspond(jax.tree.unflatten(treedef, recorded), value)
+    return isinstance(found, Correspondence) and not found.statics
 
 
 def _plain_leaves(tree: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
@@ -40,8 +41,12 @@ def _value(frame: FrameType, dotted: str) -> Any:
 def _modules(value: Any) -> Sequence[Any]:
     if isinstance(value, eqx.nn.Sequential):
         value = value.layers
+    nnx = sys.modules.get("flax.nnx")
+    if nnx is not None and isinstance(value, nnx.List):
+        value = list(value)
     elements = list(value.values()) if isinstance(value, dict) else value
-    if not isinstance(elements, list | tuple) or not all(isinstance(each, eqx.Module) for each in elements):
+    kinds = (eqx.Module,) if nnx is None else (eqx.Module, nnx.Module)
+    if not isinstance(elements, list | tuple) or not all(isinstance(each, kinds) for each in elements):
         return ()
     return elements
 
