@@ -15,7 +15,7 @@ _NEEDED = f"{_STAYS} other code may need it"
 
 @dataclass(frozen=True)
 class Kept:
-    """Why a list stays. `by` is the loop over it that stays as it is; that loop itself has its own reason."""
+    """Why a list stays. `by` is the loop that keeps it, which has its own reason; None if other code does."""
 
     why: str
     by: Place | None = None

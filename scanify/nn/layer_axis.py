@@ -90,7 +90,7 @@ def layer_axes(
                 axis = 0
             if axis is None or not 0 <= axis < len(size):
                 raise ValueError(_unknown(path, size, built))
-        # Where each has one entry, the entries are the same along both axes, and their shapes may not be.
+        # Along two axes of size one lie the same entries, but perhaps in other shapes.
         if axis and size and size[axis] in size[:axis] and (known or size[axis] > 1) and not shapes.members_first:
             raise ValueError(_open(path, size, axis))
         axes.append(axis)

@@ -1,4 +1,4 @@
-"""Where axes were added to stacks: the model says so, or the function that builds it shows it."""
+"""The members of an ensemble are in front of its layers: a mark says so, or the function that builds it shows it."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -22,11 +22,11 @@ _BEHIND = (
 
 
 def members_first(tree: T) -> T:
-    """`tree` with its stacks marked: axes that were added to them are in front of that of the layers.
+    """Mark the stacks of a tree: axes were added to them in front of the axis of the layers.
 
-    So `jax.lax.map` adds them, and `equinox.filter_vmap` and `jax.vmap` do without `out_axes`. The record of a stack
-    shows it, unless an ensemble has as many members as a stack has layers. Such a stack is refused where its layers are
-    read outside of the ensemble, and read with the mark.
+    `jax.lax.map` adds axes there; `equinox.filter_vmap` and `jax.vmap` do so without `out_axes`. The record of a stack
+    shows it, unless the ensemble has as many members as the stack has layers. The layers of such a stack are read
+    outside of the ensemble only with this mark.
 
         nets = scanify.nn.members_first(eqx.filter_vmap(Net)(keys))
 
@@ -47,12 +47,12 @@ def members_first(tree: T) -> T:
 
 
 def with_known_axes(tree: T, build: Callable[[], Any]) -> T:
-    """`tree`, with its stacks marked if their records do not show their axes of layers, and `build` does.
+    """Mark the stacks of a tree if their records leave their axes of layers open, and building it again shows them.
 
-    `build` gives the tree again, without arrays. It is called with stacks of a length that no axis of the tree has.
+    `build` returns the tree without arrays. It is called with stacks of a length that no axis of the tree has.
 
     Raises:
-        ValueError: the axes are not known, or `build` adds axes behind that of the layers.
+        ValueError: the axes are not known, or `build` adds axes behind the axis of the layers.
     """
     try:
         list_form(tree, known=True)
@@ -86,7 +86,7 @@ def _places(tree: Any) -> list[str]:
 
 
 def _other_length(tree: Any) -> int:
-    """A prime that is the size of no axis, and more than each stack has layers."""
+    """Return a prime that is the size of no axis, and larger than the number of layers in each stack."""
     sizes = {size for leaf in jax.tree.leaves(tree) if has_aval(leaf) for size in leaf.shape}
     longest = max(len(stack) for stack in _stacks(tree))
     return next(at for at in count(longest + 1) if at not in sizes and all(at % part for part in range(2, at)))
