@@ -48,9 +48,8 @@ def _refused(package: Package, target: Target, line: int, said: str) -> LoopResu
     found = re.search(rf"line {line}: (.*?)(; line \d+: |\)\. To verify)", said)
     why = found[1] if found else said[:400]
     unlike = any(text in why for text in UNLIKE)
-    return LoopResult(
-        package.name, target.file, line, reached=any(text in why for text in SHORT), unlike=unlike, why=why
-    )
+    reached = any(text in why for text in SHORT) and NOT_CALLED not in why
+    return LoopResult(package.name, target.file, line, reached=reached, unlike=unlike, why=why)
 
 
 def _result(package: Package, target: Target, line: int, report: dict[str, Any]) -> LoopResult:
