@@ -21,7 +21,8 @@ from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.given_away import given_away
 from scanify.analysis.uses.use import Does, Use, Uses
 
-_CODE = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
+_NAMED = (*FUNCTIONS, ast.ClassDef)
+_REPLACING = ("tree_at", "Shared")  # functions that take a function from a model to its leaves
 _COPIES_WITH = frozenset("replace evolve _replace __replace__ tree_at".split())
 
 
@@ -72,8 +73,7 @@ class FieldReader:
         owner = layers.owner
         classes = project.classes
         self.owners = {each.node for each in (owner, *classes.heirs(owner))} if owner is not None else set()
-        words = ("tree_at", "Shared")  # functions that take a function from a model to its leaves
-        self.selects = any(True for word in words for _ in project.index.paths_with(word))
+        self.selects = any(True for word in _REPLACING for _ in project.index.paths_with(word))
 
     def mention(self, module: Module, node: ast.expr) -> Iterator[Use]:
         """The uses at one expression that stands for the list."""
@@ -212,59 +212,21 @@ class FieldReader:
         found = [each.get(part.attr) for each in fields]
         return all(each and declared(self.project, each.owner.module, each.statement.annotation).data for each in found)
 
-    def _is_in_lambda(self, name: str) -> bool:
-        """True if a lambda anywhere in the project reads a property of a name."""
-        return any(
-            isinstance(each, ast.Attribute) and any(isinstance(above, ast.Lambda) for above in ancestors(module, each))
-            for module in self.project.index.modules_with(name)
-            for each in by_name(module.tree).uses.get(name, ())
-        )
-
     def _selected(self, module: Module, node: ast.expr, holder: ast.expr) -> Use | None:
         """A function from a model to parts of its list, if code replaces parts: `tree_at` needs the very leaves."""
+        functions = (each for each in ancestors(module, node) if isinstance(each, (*FUNCTIONS, ast.Lambda)))
         name = root(holder)
-        for around in ancestors(module, node):
-            if isinstance(around, ast.ClassDef):
-                return None
-            if not isinstance(around, (*FUNCTIONS, ast.Lambda)) or name not in {
-                each.arg for each in parameters(around)
-            }:
-                continue
-            above = parent_of(module, around)
-            if isinstance(around, ast.Lambda):
-                function = (called(above) or "").rpartition(".")[2] if isinstance(above, ast.Call) else ""
-                if function in ("tree_at", "Shared"):
-                    return self._other(module, node, f"`{called(above)}` replaces a part of the list", "SCN316")
-                return self._other(
-                    module, node, "a lambda gives parts of the list, which `tree_at` may replace", "SCN316"
-                )
-            of_object = isinstance(above, ast.ClassDef) and not _gives_part(module, node)
-            decorators = {ast.unparse(each).rpartition(".")[2] for each in getattr(around, "decorator_list", ())}
-            is_passed = self._is_in_lambda if decorators & {"property", "cached_property"} else self._is_passed
-            if not of_object and is_passed(around.name):
-                what = f"`{around.name}` may give parts of the list, which `tree_at` may replace"
-                return self._other(module, node, what, "SCN316")
-            return None
-        return None
-
-    def _is_passed(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
-        """True if a function, or one that calls it, is read without being called, anywhere in the project."""
-        for module in self.project.index.modules_with(name):
-            for each in nodes_in(module.tree):
-                if isinstance(each, ast.Name | ast.Attribute) and name in (
-                    getattr(each, "id", ""),
-                    getattr(each, "attr", ""),
-                ):
-                    above = parent_of(module, each)
-                    if not (isinstance(above, ast.Call) and above.func is each):
-                        return True
-                    around = next((one for one in ancestors(module, each) if isinstance(one, _CODE)), None)
-                    if isinstance(around, ast.Lambda):
-                        return True
-                    callers = {around.name} - seen - {name} if isinstance(around, FUNCTIONS) else set()
-                    if any(self._is_passed(caller, seen | {name}) for caller in callers):
-                        return True
-        return False
+        around = next((each for each in functions if name in {arg.arg for arg in parameters(each)}), None)
+        above = parent_of(module, around) if around is not None else None
+        if isinstance(around, ast.Lambda):
+            function = (called(above) or "") if isinstance(above, ast.Call) else ""
+            replaces = function.rpartition(".")[2] in _REPLACING
+            what = f"`{function}` replaces a part of the list" if replaces else "a lambda gives parts of the list"
+            return self._other(module, node, what if replaces else f"{what}, which `tree_at` may replace", "SCN316")
+        if around is None or not _gives_part(module, node):
+            return None  # a function that `tree_at` is passed by its name is a reader
+        what = f"`{around.name}` may give parts of the list, which `tree_at` may replace"
+        return self._other(module, node, what, "SCN316")
 
     # -- names of fields -----------------------------------------------------------------------------------------------
 
@@ -274,23 +236,21 @@ class FieldReader:
         if not isinstance(call, ast.Call):
             return  # of a class
         name = (dotted(call.func) or "").rpartition(".")[2]
-        if name not in _COPIES_WITH:
-            meaning = home_of(self.project, module, call).meaning(call.func)
-            if isinstance(meaning, External) or isinstance(getattr(meaning, "node", None), ast.ClassDef):
-                return
-            named = [*self._named(name)]
-            if named and all(isinstance(each, ast.ClassDef) or self._has_parameter(each) for each in named):
-                return
+        meaning = home_of(self.project, module, call).meaning(call.func)
+        if name not in _COPIES_WITH and (
+            isinstance(meaning, External)
+            or isinstance(getattr(meaning, "node", None), ast.ClassDef)
+            or self._is_own_parameter(name)
+        ):
+            return
         yield self._other(module, call, f"`{dotted(call.func) or '...'}` may put another list in its place")
 
-    def _has_parameter(self, function: Function) -> bool:
-        return any(each.arg == self.name for each in parameters(function))
-
-    def _named(self, name: str) -> Iterator[ast.ClassDef | Function]:
-        for module in self.project.index.modules_with(name):
-            for each in nodes_in(module.tree):
-                if isinstance(each, (ast.ClassDef, *FUNCTIONS)) and each.name == name:
-                    yield each
+    def _is_own_parameter(self, function: str) -> bool:
+        """True if all functions of a name in the project have a parameter of the name of the list."""
+        nodes = (each for module in self.project.index.modules_with(function) for each in nodes_in(module.tree))
+        named = [each for each in nodes if getattr(each, "name", None) == function and isinstance(each, _NAMED)]
+        own = (isinstance(each, ast.ClassDef) or self.name in {arg.arg for arg in parameters(each)} for each in named)
+        return bool(named) and all(own)
 
     def _string(self, module: Module, text: ast.Constant) -> Iterator[Use]:
         """`getattr(model, "layers")` is the list; elsewhere a string is a name if code reads names that vary."""

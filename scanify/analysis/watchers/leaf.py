@@ -65,19 +65,11 @@ def total_of(index: Index, module: Module, node: ast.expr, leaf: str) -> str | N
             if name in ("builtins.float", "builtins.int", "builtins.bool", "jax.numpy.array", "jax.device_get"):
                 return total_of(index, module, value, leaf)
             return TOTALS.get(name) if isinstance(name, str) and inner.is_harmless(value) else None
-        case ast.Call(func=function, args=[one, other], keywords=[]):
-            both = callee(index, module, function) in ("jax.numpy.vdot", "numpy.vdot")
-            return "sum" if both and inner.is_harmless(one) and inner.is_harmless(other) else None
         case ast.Call(func=ast.Attribute(value=value, attr="sum" | "max" | "min" | "all" | "any" as name), args=[]):
             return name if not node.keywords and inner.is_harmless(value) else None
-        case ast.Call(func=ast.Attribute(value=value, attr="item"), args=[]):
-            return total_of(index, module, value, leaf)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
             same = inner.is_harmless(right, varies=False)
             return "sum" if same and total_of(index, module, left, leaf) == "sum" else None
-        case ast.IfExp(test=test, body=body, orelse=ast.Constant(value=0)):
-            kept = total_of(index, module, body, leaf)
-            return kept if kept == "sum" and inner.is_harmless(test, varies=False) else None
         case _:
             return None
 
@@ -185,7 +177,7 @@ class _Leaf:
         if known in TYPE_TESTS:
             return False
         if isinstance(known, Body) and not is_decorated(self.index, known) and self.depth < _MAX_DEPTH:
-            return self._body(known, given, node)
+            return self._body(known, given)
         if not isinstance(known, str):
             raise Reads(f"each leaf, with {self.code(node)}, which is not shown")
         if known in EACH_NUMBER or (not any(given) and is_listed(known)):
@@ -194,15 +186,12 @@ class _Leaf:
 
     # -- functions of the project -------------------------------------------------------------------------------------
 
-    def _body(self, function: Body, given: Sequence[bool], node: ast.expr) -> bool:
+    def _body(self, function: Body, given: Sequence[bool]) -> bool:
         """Return the value of a call of a function; of all its parameters if one of them is a leaf."""
         args = function.node.args
         if args.vararg is not None or args.kwarg is not None:
             raise Reads("several leaves at once")
         names = {each.arg: any(given) for each in parameters(function.node)}
-        if not isinstance(node, ast.Call):  # it is passed to a map: what has a default is no leaf
-            with_default = [*args.args[len(args.args) - len(args.defaults) :], *args.kwonlyargs]
-            names.update({each.arg: False for each in with_default})
         # A name that a function around binds, such as a leaf, has its value inside, too.
         around = self.names if function.module is self.module else {}
         inner = replace(self, module=function.module, names={**around, **names}, depth=self.depth + 1)

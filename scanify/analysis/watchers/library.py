@@ -22,7 +22,7 @@ PATHS = frozenset().union(*map(_of_trees, "map_with_path flatten_with_path leave
 RAVELS = frozenset({"jax.flatten_util.ravel_pytree"})
 FILTERS = frozenset({"equinox.filter", "equinox.partition"})
 VMAPS = frozenset({"equinox.filter_vmap", "equinox.filter_pmap"})
-TREE_AT = frozenset({"equinox.tree_at"})
+TREE_AT = frozenset({"equinox.tree_at", "equinox.nn.Shared"})
 SERIALISES = frozenset({"equinox.tree_serialise_leaves", "equinox.tree_deserialise_leaves"})
 LEAF_SPECS = _in("equinox", "default_serialise_filter_spec default_deserialise_filter_spec")
 BYTES = _in("pickle cloudpickle dill", "dumps") | _in("safetensors.flax safetensors.numpy", "save")
@@ -79,6 +79,12 @@ TYPE_TESTS = (
     | _in("jax.numpy numpy", "isscalar isdtype can_cast")
     | _in("haliax haliax.util haliax.jax_utils", "is_named_array is_jax_array_like is_scalarish")
 )
+# What an `is_leaf` may stop at: a list and a stack are the same for it.
+ARRAYS = (
+    _in("builtins", "isinstance int float bool complex")
+    | TYPE_TESTS - _in("builtins", "hasattr callable type")
+    | (frozenset("jax.Array jax.numpy.ndarray numpy.ndarray jax.ShapeDtypeStruct haliax.NamedArray".split()))
+)
 TOTALS = {
     f"{package}.{alias}": name
     for package in ("jax.numpy", "numpy")
@@ -87,7 +93,7 @@ TOTALS = {
     }.items()
     for alias in aliases.split()
 }  # fmt: skip
-COMBINES = {f"builtins.{name}": name for name in "sum max min all any".split()} | dict.fromkeys(ALLS, "all")
+COMBINES = {f"builtins.{name}": name for name in "sum max min all any".split()}
 
 # -- optimisers -------------------------------------------------------------------------------------------------------
 

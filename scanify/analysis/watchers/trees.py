@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lower.scope import parameters, parent_of
 from scanify.analysis.watchers.leaf import reads_in, reads_of, total_of
 from scanify.analysis.watchers.library import (
+    ARRAYS,
     BYTES,
     COMBINES,
     FILTERS,
@@ -25,7 +26,6 @@ from scanify.analysis.watchers.library import (
     RAVELS,
     SERIALISES,
     STRUCTURES,
-    TOTALS,
     TREE_AT,
     TYPE_TESTS,
     VMAPS,
@@ -38,7 +38,11 @@ COUNT, ONE_BY_ONE = "how many leaves there are", "one leaf after another"
 NAMED_PARTS = "the parts of a tree that a lambda names"
 CHILDREN = "the children of each part of a tree"
 _SAVED = "the bytes of a saved tree"
-_MODULES = ("equinox.", "flax.", "haliax.nn.", "scanify.", "builtins.")
+# Of these are the tests of an `is_leaf` that stops at arrays, numbers and None alone.
+_TESTING = (
+    *(ast.BoolOp, ast.boolop, ast.Compare, ast.Is, ast.Call, ast.Tuple, ast.BinOp, ast.BitOr),
+    *(ast.Name, ast.Attribute, ast.expr_context, ast.Constant, ast.Expr, ast.Return),
+)
 
 
 def argument(call: ast.Call, at: int | None, name: str) -> ast.expr | None:
@@ -74,8 +78,7 @@ class _Call:
         if is_leaf is not None and known not in TREE_AT and not self._finds_no_module(is_leaf):
             return f"`{' '.join(self.module.code(is_leaf).split())}` of each part of a tree"
         if known in MAPS and first is not None:
-            found = reads_of(self.index, self.module, first)
-            return None if found is None or self._is_totalled(first) else found
+            return reads_of(self.index, self.module, first)
         if known in LEAVES:
             return self._of_list(self.call)
         if known in FILTERS:
@@ -86,11 +89,7 @@ class _Call:
         if known in BYTES | SERIALISES:
             return self._of_saved(known)
         if known in TREE_AT:
-            return (
-                NAMED_PARTS
-                if self._names_parts(argument(self.call, 0, "where"))
-                else "parts of a tree that it replaces"
-            )
+            return NAMED_PARTS if self._names_parts() else "parts of a tree that it replaces"
         if known in VMAPS:
             return self._of_axes()
         if known in PATHS:
@@ -104,33 +103,16 @@ class _Call:
         known = self._callee(predicate)
         if isinstance(predicate, ast.Constant) or known in TYPE_TESTS:
             return True
-        match known.node if isinstance(known, Body) and not is_decorated(self.index, known) else None:
-            case (
-                ast.Lambda(args=ast.arguments(args=[ast.arg(arg=name)]), body=test)
-                | ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg=name)]), body=[ast.Return(value=test)])
-            ) if isinstance(known, Body) and test is not None:
-                return _Call(self.index, known.module, self.call)._tests_no_module(test, name)
-            case _:
-                return False
+        if not isinstance(known, Body) or is_decorated(self.index, known):
+            return False
+        nodes = nodes_in(*(known.node.body if isinstance(known.node, ast.FunctionDef) else [known.node.body]))
+        names = [each for each in nodes if isinstance(each, ast.Name | ast.Attribute)]
+        paths = [each for each in names if not isinstance(parent_of(known.module, each), ast.Attribute)]
+        kinds = {callee(self.index, known.module, each) for each in paths if not self._is_parameter(known, each)}
+        return kinds <= ARRAYS and all(isinstance(each, _TESTING) for each in nodes)
 
-    def _tests_no_module(self, test: ast.expr, name: str) -> bool:
-        match test:
-            case ast.BoolOp(values=values):
-                return all(self._tests_no_module(each, name) for each in values)
-            case ast.Compare(left=ast.Name(id=read), ops=[ast.Is()], comparators=[ast.Constant()]):
-                return read == name
-            case ast.Call(func=function, args=[ast.Name(id=read), kinds]) if read == name:
-                several = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
-                return self._callee(function) == "builtins.isinstance" and all(map(self._is_no_module, several))
-            case ast.Call(func=function, args=[ast.Name(id=read)]) if read == name:
-                return self._callee(function) in TYPE_TESTS
-            case _:
-                return False
-
-    def _is_no_module(self, kind: ast.expr) -> bool:
-        found = self._callee(kind)
-        numbers = found in ("builtins.int", "builtins.float", "builtins.bool", "builtins.complex")
-        return numbers or (isinstance(found, str) and not found.startswith(_MODULES))
+    def _is_parameter(self, function: Body, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in {each.arg for each in parameters(function.node)}
 
     def _of_filter(self, spec: ast.expr | None) -> str | None:
         """`eqx.filter(model, spec)`: a function of each leaf; a tree of flags is read where it is made."""
@@ -161,9 +143,13 @@ class _Call:
         functions = (each for each in names if isinstance(each, ast.Name | ast.Attribute | ast.Lambda))
         return next((found for each in functions if (found := reads_of(self.index, self.module, each))), None)
 
-    def _names_parts(self, where: ast.expr | None) -> bool:
-        """True if a lambda names the fields that `tree_at` replaces: then each list among them has this use."""
-        return isinstance(where, ast.Lambda) and not any(isinstance(each, ast.Call) for each in nodes_in(where))
+    def _names_parts(self) -> bool:
+        """True if lambdas name the fields that `tree_at` or `Shared` replaces: each list among them has this use."""
+        given = [argument(self.call, 0, "where"), argument(self.call, 1, "where"), argument(self.call, 2, "get")]
+        lambdas = [each for each in given if isinstance(each, ast.Lambda)]
+        calls = any(isinstance(each, ast.Call) for each in nodes_in(*lambdas))
+        wanted = 2 if ast.unparse(self.call.func).endswith("Shared") else 1
+        return len(lambdas) >= wanted and not calls
 
     def _of_saved(self, known: str) -> str | None:
         """Return what is read of saved bytes, unless they are only loaded again. A note announces checkpoints."""
@@ -178,26 +164,6 @@ class _Call:
 
     # -- totals of all leaves -----------------------------------------------------------------------------------------
 
-    def _combine(self, above: ast.AST | None) -> str:
-        """Return the total that a call makes of all leaves: "sum" for `sum(...)`; empty for any other code."""
-        known = self._callee(above.func) if isinstance(above, ast.Call) else None
-        return COMBINES.get(known, "") if isinstance(known, str) else ""
-
-    def _is_totalled(self, function: ast.expr) -> bool:
-        """`sum(jax.tree.leaves(jax.tree.map(lambda x: jnp.sum(x), tree)))`: the totals of leaves go into one."""
-        above = parent_of(self.module, self.call)
-        if isinstance(above, ast.Call) and self._callee(above.func) in LEAVES:
-            above = parent_of(self.module, above)
-        return self._total(function) == self._combine(above)
-
-    def _total(self, function: ast.expr) -> str | None:
-        """Return the total of one leaf that a function computes."""
-        match function:
-            case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=leaf)], defaults=[]), body=body):
-                return total_of(self.index, self.module, body, leaf)
-            case _:
-                return TOTALS.get(str(self._callee(function)))
-
     def _of_list(self, node: ast.expr) -> str | None:
         """Return what is read of a list of leaves."""
         match above := parent_of(self.module, node):
@@ -208,10 +174,6 @@ class _Call:
                 found = [self._of_list(each) for each in uses] or [ONE_BY_ONE]
                 return next((each for each in found if each is not None), None)
             case ast.Call(func=function):
-                tree = node.args[0] if isinstance(node, ast.Call) and node.args else None
-                mapped = isinstance(tree, ast.Call) and tree.args and self._callee(tree.func) in MAPS
-                if mapped and self._total(tree.args[0]) == self._combine(above):  # type: ignore[union-attr]
-                    return None
                 return COUNT if self._callee(function) == "builtins.len" else ONE_BY_ONE
             case ast.UnaryOp(op=ast.Not()) | ast.If() | ast.Expr():
                 return None
@@ -223,6 +185,8 @@ class _Call:
         if not isinstance(whole, ast.ListComp | ast.GeneratorExp) or len(whole.generators) != 1:
             return ONE_BY_ONE
         found = [reads_in(self.index, self.module, each, leaf, is_test=True) for each in level.ifs]
-        if total_of(self.index, self.module, whole.elt, leaf) != self._combine(parent_of(self.module, whole)):
+        above = parent_of(self.module, whole)
+        combine = COMBINES.get(str(self._callee(above.func))) if isinstance(above, ast.Call) else None
+        if combine is None or total_of(self.index, self.module, whole.elt, leaf) != combine:
             found.append(reads_in(self.index, self.module, whole.elt, leaf) or ONE_BY_ONE)
         return next((each for each in found if each is not None), None)
