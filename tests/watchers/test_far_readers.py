@@ -112,6 +112,24 @@ FAR = {
             "    return opt.update(eqx.filter_grad(loss)(model, x), state)\n\n\nstep(Model(1), 2)\n"
         ),
     },
+    "a scan that has its arguments early": {
+        "train.py": (
+            f"{HEAD}import ledger\n\n\ndef body(model, x):\n    return ledger.digest(model), x\n\n\n"
+            "def step(x):\n    return functools.partial(jax.lax.scan, body, Model(x))(x)\n"
+        )
+    },
+    "a scan that names its arguments": {
+        "train.py": (
+            f"{HEAD}import ledger\n\n\ndef body(model, x):\n    return ledger.digest(model), x\n\n\n"
+            "def step(x):\n    return jax.lax.scan(xs=x, init=Model(x), f=body)\n"
+        )
+    },
+    "a function that runs at the end": {
+        "train.py": (
+            f"{HEAD}import atexit\nimport ledger\n\n\ndef last(model):\n    ledger.digest(model)\n\n\n"
+            "def step(x):\n    atexit.register(last, Model(x))\n"
+        )
+    },
     "a name that is set by text": {
         "train.py": (
             f"{HEAD}import ledger\n\n\nclass Run:\n    pass\n\n\ndef step(x):\n    run = Run()\n"

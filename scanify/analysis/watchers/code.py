@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 
 from scanify.analysis.classes.classes import Classes
 from scanify.analysis.index import Definition, External, Index, Meaning, Module
@@ -118,8 +119,7 @@ class Code(Store):
 
     def _fields_of(self, owner: Definition) -> set[str]:
         """Return the fields of a class, declared or assigned: their values are known by their names."""
-        nodes = (each for each in nodes_in(owner.node) if isinstance(each, ast.Attribute))
-        return {*self.classes.fields(owner), *(each.attr for each in nodes if isinstance(each.ctx, ast.Store))}
+        return {*self.classes.fields(owner), *_stored(owner.node)}
 
     def _is_method(self, module: Module, node: ast.AST) -> bool:
         return isinstance(parent_of(module, node), ast.ClassDef) and isinstance(node, FUNCTIONS)
@@ -290,6 +290,13 @@ def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
             | ast.withitem(context_expr=value, optional_vars=ast.expr() as target)
         ):
             yield [target], value
+
+
+@lru_cache(maxsize=1024)
+def _stored(cls: ast.AST) -> frozenset[str]:
+    """The attributes that the code of a class assigns."""
+    nodes = (each for each in nodes_in(cls) if isinstance(each, ast.Attribute))
+    return frozenset(each.attr for each in nodes if isinstance(each.ctx, ast.Store))
 
 
 def _decorators(node: ast.AST) -> set[str]:

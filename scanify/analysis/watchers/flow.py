@@ -196,12 +196,11 @@ class Flow(Code):
     def _library(
         self, module: Module, node: ast.expr, name: str, given: list[Value], named: dict[str, Value], more: Value
     ) -> Value:
-        values = [*given, *named.values(), more]
-        every = join(values)
+        every = join([*given, *named.values(), more])
         if name in GRADIENTS | WRAPPERS:
             return self._wrapped(module, node, name, given, named)
         if places := called_arguments(name):
-            return self._calling(module, node, name, values, places)
+            return self._calling(module, node, name, given, [*named.values(), more], places)
         if name.startswith("gc.get_"):
             self._reads(module, node, "whatever objects there are")
         if name == "builtins.type" and len(given) == 1:
@@ -210,9 +209,9 @@ class Flow(Code):
             )
         if name in _BY_NAME and len(given) > 1 and isinstance(node, ast.Call):
             return self._by_name(module, node, name, given)
-        is_hidden = isinstance(node, ast.Call) and name not in callees(self.index, module, node.func)
-        if name in JUDGED and every.tree and is_hidden:  # other calls of these are read where their names show them
-            self._reads(module, node, f"parameters with `{name}`, by another name")
+        if self._reports and name in JUDGED and every.tree and isinstance(node, ast.Call):
+            shown = callees(self.index, module, node.func)  # these calls are read where their names show them
+            self._reads(module, node, f"parameters with `{name}`, by another name", unless=name in shown)
         return self._listed(module, node, name, every)
 
     def _by_name(self, module: Module, node: ast.Call, name: str, given: list[Value]) -> Value:
@@ -267,30 +266,39 @@ class Flow(Code):
         return value_of(*(_wrap("partial", each) for each in given[0].atoms), *({TREE} & join(rest).atoms))
 
     def _calling(
-        self, module: Module, node: ast.expr, name: str, values: list[Value], places: tuple[int, ...]
+        self,
+        module: Module,
+        node: ast.expr,
+        name: str,
+        given: list[Value],
+        others: list[Value],
+        places: tuple[int, ...],
     ) -> Value:
         """Return the result of a function that calls some of its arguments with the others, such as `jax.lax.scan`."""
-        functions = [values[at].whole for at in places if at < len(values)]
-        more = join(value for at, value in enumerate(values) if at not in places)
-        if name.endswith(("scan", "reduce")) and isinstance(node, ast.Call) and len(node.args) > 2:
-            carry, data = (values[1], node.args[2]) if name.endswith("scan") else (values[2], node.args[1])
+        more = join([*given, *others])
+        if len(given) > 2 and name.endswith(("scan", "reduce")):
+            carry, at = (given[1], 2) if name.endswith("scan") else (given[2], 1)
+            is_shown = isinstance(node, ast.Call) and len(node.args) == len(given)
+            data = self.element(module, node.args[at]) if is_shown else given[at].whole  # type: ignore[attr-defined]
             for _ in range(2):
-                result = self._apply(module, node, functions[0], [carry, self.element(module, data)], {})
+                result = self._apply(module, node, given[0].whole, [carry, data], {})
                 carry |= result.part(0, 2) if name.endswith("scan") else result
             return tuple_of(carry, result.part(1, 2)) if name.endswith("scan") else carry
-        if name.endswith(POSITIONAL):
-            result = self._apply(module, node, functions[0], values[1:], {})
+        if given and name.endswith(POSITIONAL):
+            result = self._apply(module, node, given[0].whole, given[1:], {}, join(others))
             if not name.endswith(("vjp", "linearize")):
                 return result
             return tuple_of(result, value_of(Wrapped("gradient", None)) if more.tree else NOTHING)
+        # By keyword any of them may be called.
+        functions = [each.whole for at, each in enumerate(given) if at in places] + others
         for _ in range(2):  # what a function returns may be given to it again
-            more = join([more, *(self._apply(module, node, each, [], {}, more) for each in functions)])
+            more = join([more, *(self._apply(module, node, each, [], {}, more) for each in functions if each.atoms)])
         return more
 
     # -- what is reported ---------------------------------------------------------------------------------------------
 
-    def _reads(self, module: Module, node: ast.AST, reads: str) -> None:
-        if self._reports:
+    def _reads(self, module: Module, node: ast.AST, reads: str, *, unless: bool = False) -> None:
+        if self._reports and not unless:
             place = module.place(node)
             self.found.setdefault((place, reads), Watcher(place, reads, rule_of(reads), node))
 
