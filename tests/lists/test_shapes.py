@@ -217,7 +217,7 @@ def test_nothing_shown_counts_if_the_loop_calls_an_element() -> None:
         ("    @property\n    def layers(self):\n        return [Other()]\n", "`layers` of `Model` decides"),
         ("    def __setattr__(self, name, value):\n        self.kept = value\n", "`__setattr__` of `Model` decides"),
         ("\n\ndef swap():\n    import m\n    m.Block = Other\n", "what `Block` makes is not shown"),
-        ("\n\nclass More(Model):\n    def __init__(self):\n        self.layers = [Other()]\n", "in several places"),
+        ("\n\nclass More(Model):\n    def __init__(self):\n        self.layers = [Other()]\n", "fills the list, too"),
     ],
 )
 def test_code_around_that_decides_what_the_list_holds(code: str, text: str) -> None:
@@ -234,3 +234,15 @@ def test_a_field_of_numbered_name_is_another_one() -> None:
     init = f"self.layers = {MANY}\nfor i in range(n):\n    setattr(self, f'extra{{i}}', i)"
     layers = layers_in(init)
     assert layers is not None and layers.exact
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for i in range(len(x)):\n    x = x.at[i].set(x)\nreturn x",
+        "for i in range(3):\n    self.layers[i].append(x)\nreturn x",
+        "for found in keys:\n    found.append(x)\nreturn x",
+    ],
+)
+def test_methods_of_arrays_and_containers_apply_no_layers(loop: str) -> None:
+    assert layers_in("self.layers = dims", loop) is None

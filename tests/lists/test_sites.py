@@ -126,4 +126,4 @@ class Second(Base):
 """
     (layers,) = project_of(text)[1]
     assert layers is not None and not layers.sites and "`__init__` of `Second` fills the list, too" in in_call(layers)
-    assert "in several places" in "; ".join(each.text for each in layers.open)
+    assert "of `Second` fills the list, too" in "; ".join(each.text for each in layers.open)

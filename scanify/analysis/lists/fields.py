@@ -36,15 +36,13 @@ class Filling:
         assert self.home.function is not None
         return self.home.function
 
-    @property
-    def constructs(self) -> bool:
-        """True if the method is a constructor."""
-        return self.function.name in _CONSTRUCTORS
-
 
 @dataclass(eq=False)
 class FieldFacts:
-    """A field of a class: its contents, the methods that fill it, and its annotation."""
+    """A field of a class: its contents, the methods that fill it, and its annotation.
+
+    `others` are obligations for the methods that fill it but for one constructor.
+    """
 
     project: ProjectFacts
     owner: Definition
@@ -52,7 +50,13 @@ class FieldFacts:
     contents: Contents
     fillings: list[Filling] = field(default_factory=list)
     declared: Declared = field(default_factory=Declared)
+    others: list[Obligation] = field(default_factory=list)
     parameter: bool = False
+
+    @property
+    def constructor(self) -> Filling | None:
+        """The first constructor that fills it."""
+        return next((each for each in self.fillings if each.function.name in _CONSTRUCTORS), None)
 
 
 def field_facts(project: ProjectFacts, owner: Definition, attribute: str) -> FieldFacts:
@@ -86,17 +90,15 @@ def _fillings(project: ProjectFacts, cls: Definition, attribute: str) -> Iterato
 def _note_others(project: ProjectFacts, facts: FieldFacts) -> None:
     """Note all code but one constructor that may put layers into the field."""
     attribute, contents = facts.attribute, facts.contents
-    for filling in facts.fillings:
-        place = filling.home.module.place(filling.function)
-        if not filling.constructs:
-            text = f"`{filling.function.name}` fills `{attribute}`, and not the constructor alone"
-            contents.open.append(not_shown(text, place))
-    constructors = [each for each in facts.fillings if each.constructs]
-    if len(constructors) > 1:
-        first, second, *_ = constructors
-        place = second.home.module.place(second.function)
-        text = f"`{attribute}` is filled in several places: in `{first.owner.name}` and in `{second.owner.name}`"
-        contents.open.append(not_shown(text, place))
+    others = (each for each in facts.fillings if each is not facts.constructor)
+    facts.others = [
+        not_shown(
+            f"`{each.function.name}` of `{each.owner.name}` fills the list, too",
+            each.home.module.place(each.function),
+        )
+        for each in others
+    ]
+    contents.open += facts.others
     if project.classes.is_replaced(facts.owner, attribute):
         text = f"code outside of the constructor may put another list into `{attribute}`"
         contents.open.append(not_shown(text, facts.owner.module.place(facts.owner.node)))

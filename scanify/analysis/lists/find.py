@@ -23,6 +23,7 @@ from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.stack import Called, CallStack
 
 _FRAMEWORKS = ("equinox", "flax")
+_OF_CONTAINERS = frozenset("add append extend insert".split())  # methods of lists and sets, and of no modules
 
 
 def layers_of(project: ProjectFacts, loop: Loop) -> LayerList | None:
@@ -43,6 +44,8 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
 
     None if its elements are no modules, or if nothing is shown and the loop does not call an element.
     """
+    if any(isinstance(base, ast.Attribute) and base.attr == "at" for base in walk.bases):
+        return None  # `x.at[i].set(...)`
     if walk.via in ("keys", "items") or (loop.form is not Form.SEQUENTIAL and None in map(root, walk.bases)):
         return None
     parts = [_of_base(project, loop, walk, base) for base in walk.bases]
@@ -82,6 +85,8 @@ def calls_element(loop: Loop, walk: Walk, *, carries: bool = False) -> bool:
     names = names if carries else computed_from(names, nodes, parts=True)
     bound = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     for call in (each for each in nodes if isinstance(each, ast.Call) and (each.args or each.keywords)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_CONTAINERS:
+            continue
         called = [call.func, *call.func.args] if isinstance(call.func, ast.Call) else [call.func]
         given = any(isinstance(each, ast.Name) and each.id in bound for each in call.args)
         if (given or not carries) and any(root(each) in names for each in called):

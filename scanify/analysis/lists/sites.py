@@ -42,11 +42,9 @@ def field_sites(facts: FieldFacts) -> Sites:
     kept = keeps_otherwise(project, facts)
     if kept is not None:
         return Sites(refusal=("SCN214", *kept))
-    constructor = next((each for each in facts.fillings if each.constructs), None)
-    other = next((each for each in facts.fillings if each is not constructor), None)
-    if other is not None:
-        text = f"`{other.function.name}` of `{other.owner.name}` fills the list, too"
-        return Sites(in_call=CallStack(text, other.home.module.place(other.function), "SCN214"))
+    constructor = facts.constructor
+    if facts.others:
+        return Sites(in_call=CallStack(facts.others[0].text, facts.others[0].place, "SCN214"))
     if constructor is None:
         return Sites(in_call=CallStack("the source does not show where the list is built"))
     found = _sites_in(constructor.home, constructor.function.body, constructor.target)
