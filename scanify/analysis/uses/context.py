@@ -18,6 +18,17 @@ _ITERATING = frozenset(
 )
 _GROWS = frozenset("append extend insert".split())
 _READS = frozenset("index count copy __len__ __iter__ __getitem__ __contains__".split())
+_KEPT = ("the list is kept under another name, in another object", Does.OTHER)
+_RETURNED = ("the list itself is returned", Does.OTHER)
+_JOINED = ("another list is made of it with `+` or `*`", Does.OBJECT)
+# What else the node around an expression does with the list that it stands for.
+_NEEDS: dict[type, tuple[str, Does]] = {
+    **dict.fromkeys((ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.keyword), _KEPT),
+    **dict.fromkeys((ast.Return, ast.Yield, ast.Lambda), _RETURNED),
+    **dict.fromkeys((ast.BinOp, ast.AugAssign), _JOINED),
+    ast.Compare: ("the list is compared", Does.OBJECT),
+    ast.FormattedValue: ("code makes text of the list", Does.OBJECT),
+}
 _SETTERS = CHANGING | frozenset("setattr __setattr__ delattr __delattr__".split())
 
 
@@ -59,31 +70,20 @@ class Context:
             case ast.IfExp() if above.test is not node:
                 yield from self.uses(above)
             case ast.Starred() if isinstance(parent_of(self.module, above), ast.List | ast.Tuple | ast.Set | ast.Call):
-                yield self._serves(node, Does.WALK)
-            case ast.YieldFrom():
-                yield self._serves(node, Does.WALK)
+                yield self._serves(node)
+            case ast.YieldFrom() | ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+                yield self._serves(node)
             case ast.Assign(targets=[ast.Name() as name]) | ast.AnnAssign(target=ast.Name() as name):
                 yield from self._under_name(node, name)
             case ast.Assign(targets=[ast.Tuple() | ast.List()]):
                 yield self._needs(node, "the list is taken apart", does=Does.OBJECT)
-            case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.keyword():
-                yield self._needs(node, "the list is kept under another name, in another object")
-            case ast.Return() | ast.Yield() | ast.Lambda():
-                yield self._needs(node, "the list itself is returned")
-            case ast.BinOp() | ast.AugAssign():
-                yield self._needs(node, "another list is made of it with `+` or `*`", does=Does.OBJECT)
-            case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
-                yield self._serves(node, Does.TEST)
-            case ast.Compare():
-                yield self._needs(node, "the list is compared", does=Does.OBJECT)
-            case ast.FormattedValue():
-                yield self._needs(node, "code makes text of the list", does=Does.OBJECT)
             case ast.Expr():
                 pass
             case _ if self._is_test(node):
-                yield self._serves(node, Does.TEST)
+                yield self._serves(node)
             case _:
-                yield self._needs(node, "code uses the list in a way that is not understood")
+                what, does = _NEEDS.get(type(above), ("code uses the list in a way that is not understood", Does.OTHER))
+                yield self._needs(node, what, does=does)
 
     def _builds(self, node: ast.expr, above: ast.AST | None) -> bool:
         """True if a function that builds the list stores it, or adds to it. A closure may do so later."""
@@ -96,8 +96,8 @@ class Context:
                 builds = not _is_read(node)
         return builds and scope_of(self.module, node).function.node in self.building
 
-    def _serves(self, node: ast.expr, does: Does) -> Use:
-        return Use(self.module.place(node), does, node=node)
+    def _serves(self, node: ast.expr) -> Use:
+        return Use(self.module.place(node), Does.SERVED, node=node)
 
     def _needs(self, node: ast.AST, what: str, rule: str = "", does: Does = Does.OTHER) -> Use:
         return Use(self.module.place(node), does, what, rule, node)
@@ -105,10 +105,8 @@ class Context:
     def _given(self, node: ast.expr, call: ast.Call) -> Iterator[Use]:
         """The list is an argument."""
         name = self.home.builtin(call)
-        if name == "len":
-            yield self._serves(node, Does.LENGTH)
-        elif name == "bool":
-            yield self._serves(node, Does.TEST)
+        if name in ("len", "bool"):
+            yield self._serves(node)
         elif name in _ITERATES or self.home.library(call) in _ITERATING or self._extends_a_list(call):
             yield from self._walk(node, call)
         elif name in ("isinstance", "type"):
@@ -148,7 +146,7 @@ class Context:
         mentions = [each for each in inside if isinstance(each, ast.Name) and each.id == name.id]
         mentions = [each for each in mentions if scope_of(self.module, each).binding(name.id) is binding]
         if not mentions or sum(not isinstance(each.ctx, ast.Load) for each in mentions) != 1:
-            yield self._needs(node, "the list is kept under another name, in another object")
+            yield self._needs(node, _KEPT[0])
             return
         for each in mentions:
             if each is not name:
@@ -158,7 +156,7 @@ class Context:
 
     def _walk(self, node: ast.expr, walked: ast.expr) -> Iterator[Use]:
         """The list is iterated over, by the loop around `walked` or by a call inside of its head."""
-        yield self._serves(node, Does.WALK)
+        yield self._serves(node)
         above = parent_of(self.module, walked)
         if isinstance(walked, ast.Call):
             yield from self._by_function(node, walked)
@@ -193,7 +191,7 @@ class Context:
         if not _is_read(element):
             yield self._needs(node, "an element of the list is replaced")
             return
-        yield self._serves(node, Does.INDEX)
+        yield self._serves(node)
         if isinstance(above, ast.Assign) and all(isinstance(each, ast.Name) for each in above.targets):
             around = scope_of(self.module, element).function.node
             for name in above.targets:

@@ -37,7 +37,7 @@ def uses_of(project: ProjectFacts, layers: LayerList) -> Uses:
     uses = [*own, *_written(project, layers), *given_away(project, layers)]
     needs = [each for each in uses if each.does in (Does.OBJECT, Does.OTHER)]
     changes = next((each for each in needs if each.does is Does.OTHER), None)
-    return Uses(tuple(each for each in uses if each not in needs), needs[0] if needs else None, changes)
+    return Uses(needs[0] if needs else None, changes)
 
 
 def _written(project: ProjectFacts, layers: LayerList) -> Iterator[Use]:
@@ -78,7 +78,7 @@ class FieldReader:
     def mention(self, module: Module, node: ast.expr) -> Iterator[Use]:
         """The uses at one expression that stands for the list."""
         if id(node) in self.walked:
-            yield Use(module.place(node), Does.WALK, node=node)  # by the loop itself, such as a `Sequential`
+            yield Use(module.place(node), Does.SERVED, node=node)  # by the loop itself, such as a `Sequential`
         else:
             yield from Context(home_of(self.project, module, node), self.building).uses(node)
 

@@ -9,16 +9,13 @@ from scanify.analysis.stack import CallStack
 
 
 class Does(Enum):
-    """What a use does with a list. A stack serves all but OBJECT and OTHER.
+    """What a use does with a list.
 
-    OBJECT: it needs the very list, or the very layers, and changes neither. OTHER: it may put other layers into the
-    list, or write into one.
+    SERVED: a stack serves it. OBJECT: it needs the very list, or the very layers, and changes neither. OTHER: it may
+    put other layers into the list, or write into one.
     """
 
-    WALK = "iterate"
-    INDEX = "read elements"
-    LENGTH = "read the length"
-    TEST = "test for None or emptiness"
+    SERVED = "served"
     OBJECT = "read objects"
     OTHER = "other"
 
@@ -39,12 +36,11 @@ class Use:
 
 @dataclass(frozen=True)
 class Uses:
-    """All uses of a list that a stack serves, and the first that needs a Python list.
+    """The first use of a list that needs a Python list.
 
     `changes` is the first after which the layers may be others than those that the list is built of.
     """
 
-    known: tuple[Use, ...] = ()
     keeps: Use | None = None
     changes: Use | None = None
 
