@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, overload
 
 import equinox as eqx
 import jax
@@ -19,7 +19,15 @@ from scanify.nn.trees.leaves import has_aval, is_number
 T = TypeVar("T")
 
 
-def load_unstacked(path_or_file: str | Path | IO[bytes], like: T | Callable[[], T], prefix: str = "") -> T:
+@overload
+def load_unstacked(path_or_file: str | Path | IO[bytes], like: Callable[[], T], prefix: str = "") -> T: ...
+
+
+@overload
+def load_unstacked(path_or_file: str | Path | IO[bytes], like: T, prefix: str = "") -> T: ...
+
+
+def load_unstacked(path_or_file: str | Path | IO[bytes], like: Any, prefix: str = "") -> Any:
     """`like` with what was saved of it when it had a list of layers in place of each `ArrayStacked` and `BlockSeq`.
 
         model = scanify.nn.load_unstacked("old.eqx", eqx.filter_eval_shape(GPT, config, key=key))
@@ -41,7 +49,7 @@ def load_unstacked(path_or_file: str | Path | IO[bytes], like: T | Callable[[], 
     have another shape or dtype, and where an axis of layers is not known; nothing is cast. `scanify convert` makes a
     new file of an old one.
     """
-    tree: T = _built(like)
+    tree = _built(like)
     try:
         if isinstance(path_or_file, str | Path):
             return _from_path(Path(path_or_file), tree, prefix)

@@ -19,7 +19,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn import ArrayStacked, BlockSeq
+from scanify.nn import ArrayStacked, BlockSeq, load_unstacked
 
 
 class Block(eqx.Module):
@@ -61,6 +61,8 @@ BlockSeq.of([jnp.sin])
 listed: Sequence[Block] = stack
 reveal_type(stack[jnp.argmax(x)])  # Block
 reveal_type([layer for layer in stack])  # list[Block]
+reveal_type(load_unstacked("old.eqx", Block(x)))  # Block
+reveal_type(load_unstacked("old.eqx", lambda: Block(x)))  # Block
 stack.fold_via(Other.__call__)  # error
 stack.fold_via(Block.__call__)(x)  # error
 stack.unknown  # error
