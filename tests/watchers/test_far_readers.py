@@ -130,6 +130,27 @@ FAR = {
             "def step(x):\n    atexit.register(last, Model(x))\n"
         )
     },
+    "a key by which models are sorted": {
+        "train.py": f"{HEAD}import ledger\n\n\ndef step(x):\n    return sorted([Model(x)], key=ledger.digest)\n"
+    },
+    "a store that the class of a library has": {
+        "train.py": (
+            f"{HEAD}from runner import Runner\n\n\nclass Run(Runner):\n    def go(self, x):\n"
+            "        self.store.put(Model(x))\n"
+        )
+    },
+    "a method of the class above": {
+        "train.py": (
+            f"{HEAD}import ledger\n\n\nclass Base:\n    def keep(self, item):\n        ledger.digest(item)\n\n\n"
+            "class Run(Base):\n    def go(self, x):\n        super().keep(Model(x))\n"
+        )
+    },
+    "code in a text": {
+        "train.py": f"{HEAD}import ledger\n\n\ndef step(x):\n    net = Model(x)\n    return eval('ledger.digest(net)')\n"
+    },
+    "all names of a function": {
+        "train.py": f"{HEAD}import ledger\n\n\ndef step(x):\n    net = Model(x)\n    return ledger.digest(**locals())\n"
+    },
     "a name that is set by text": {
         "train.py": (
             f"{HEAD}import ledger\n\n\nclass Run:\n    pass\n\n\ndef step(x):\n    run = Run()\n"

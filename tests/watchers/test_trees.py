@@ -16,8 +16,7 @@ import pytest
 
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Index
-from scanify.analysis.watchers.find import watchers
-from scanify.analysis.watchers.flow import given_models
+from scanify.analysis.watchers.find import given_models, watchers
 from scanify.nn import ArrayStacked
 from scanify.source.file import Source
 from tests.watchers.trees import HARMLESS, NOT_SHOWN, READS, program

@@ -108,6 +108,8 @@ NOT_SHOWN = [
 ]
 
 READS = [
+    "jax.tree.map(lambda x: jnp.full(x.shape, jnp.linalg.norm(x)), model)",
+    "max((jnp.max(x) for x in jax.tree.leaves(model)), key=lambda v: -v)",
     "jax.tree.map(lambda x: x * (x.ndim > 1), model)",
     "jax.tree.map(rank_two, model)",
     "each_leaf(lambda x: x * x.ndim, model)",

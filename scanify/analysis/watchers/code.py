@@ -25,6 +25,8 @@ from scanify.analysis.watchers.values import (
     value_of,
 )
 
+CONTAINER, SUPER = "builtins.list()", "builtins.super()"
+"""A list, a dict or a set of the project's own; what `super()` returns."""
 _PROPERTIES = {"property", "cached_property"}
 _OPENS = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 _EXPRESSIONS = (ast.Call, ast.Lambda, ast.Attribute, ast.JoinedStr, ast.BinOp)
@@ -111,7 +113,7 @@ class Code(Store):
             found |= MODEL
         paths = (f"{each}.{name}" if ")." not in each else UNKNOWN for each in libraries)
         found |= value_of(*paths, *({UNKNOWN} & base.atoms))
-        if not libraries or len(base.atoms) > len(libraries):
+        if not libraries or len(base.atoms) > len(libraries) or SUPER in libraries:
             methods = [node for module, node in self.definitions.get(name, ()) if self._is_method(module, node)]
             results = [self.read("result", each) for each in methods if _decorators(each) & _PROPERTIES]
             found |= join([*results, value_of(Named(name)) if len(methods) > len(results) else NOTHING])
@@ -167,9 +169,9 @@ class Code(Store):
                 return tuple_of(*(self.value(module, each) for each in elements))
             case ast.Lambda():
                 return value_of(node)
-            case ast.ListComp(elt=inner) | ast.SetComp(elt=inner) | ast.GeneratorExp(elt=inner):
-                return self.value(module, inner).whole
-            case ast.DictComp(value=inner) | ast.Subscript(value=inner):
+            case ast.ListComp(elt=inner) | ast.SetComp(elt=inner) | ast.DictComp(value=inner):
+                return join([value_of(CONTAINER), self.value(module, inner)])
+            case ast.GeneratorExp(elt=inner) | ast.Subscript(value=inner):
                 return self.value(module, inner).whole
             case ast.NamedExpr(value=inner) | ast.Await(value=inner):
                 return self.value(module, inner)
@@ -177,7 +179,8 @@ class Code(Store):
                 return NOTHING
             case _:
                 inside = (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
-                return join([self.value(module, each) for each in inside])
+                own = value_of(CONTAINER) if isinstance(node, ast.List | ast.Dict | ast.Set) else NOTHING
+                return join([own, *(self.value(module, each) for each in inside)])
 
     def element(self, module: Module, node: ast.expr) -> Value:
         """Return the value of any element of an iterable."""

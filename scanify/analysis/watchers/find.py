@@ -1,18 +1,20 @@
-"""Every place in a project where a function on trees, or an optimiser, reads leaves: at its calls, and at its name.
+"""Every place in a project where leaves are read: by functions on trees and optimisers, and by what is given a model.
 
 A listed function that is named without being called may be applied to any tree, so it is a reader there.
 """
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
+from scanify.analysis.classes.classes import Classes
 from scanify.analysis.facts import Place, Span
-from scanify.analysis.index import Index, Module
+from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.lower.text import dotted
+from scanify.analysis.watchers.flow import Flow
 from scanify.analysis.watchers.library import (
     JUDGED,
     PER_LEAF_PACKAGES,
@@ -34,6 +36,7 @@ _COUNTS, _PARTS = frozenset({"num_leaves", "num_nodes"}), frozenset({"children",
 _NAMED = {name.rpartition(".")[2] for name in _MENTIONED | JUDGED | VMAPS} | {"__import__", "import_module"}
 # Names that are common tell nothing: in a call of a function on trees another word of its path does.
 _WORDS = (_NAMED | _COUNTS | _PARTS | {*_PACKAGES}) - frozenset("map all structure reduce filter partition".split())
+_OF_MODELS = ("equinox", "eqx", "optax", "jax")
 _OF_TREES = frozenset("tree_map tree_leaves tree_flatten tree_reduce tree_util tree optax".split())
 _ORIGINS = ("jax.tree", "jax.flatten_util", "pickle.", "equinox", *_PACKAGES)
 _PATH = re.compile(r"optax(?:[.:][a-z]\w*)*")
@@ -66,6 +69,43 @@ def watchers(index: Index) -> tuple[Watcher, ...]:
 def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Watcher]:
     """Yield what one call looks at, without what its arguments do."""
     return (_watcher(module, call, reads) for reads in reads_of_call(index, module, call))
+
+
+def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Watcher]:
+    """Return the calls that are passed a model which holds one of some lists; `place` is for a project too large."""
+    models = _models(index, lists)
+    models |= {base for each in models for base in Classes(index).lineage(each)}
+    flow = Flow(index, models, lists)
+    words = {*_OF_MODELS, *(each.name for each in models), place.path.stem}
+    for path in dict.fromkeys(path for word in sorted(words) for path in index.paths_with(word)):
+        if (module := index.module_at(path)) is not None:
+            flow.look_at(module)
+    found = flow.follow()
+    if not flow.complete:
+        found.append(Watcher(place, "what is not shown, as the project is too large to follow a model", LIST))
+    return found
+
+
+def _models(index: Index, lists: Collection[str]) -> set[Definition]:
+    """Return the classes that name a list, or another such class: its subclasses, and those with a field of one."""
+    names, found = set(lists), set[Definition]()
+    while True:
+        paths = dict.fromkeys(path for name in sorted(names) for path in index.paths_with(name))
+        modules = [module for path in paths if (module := index.module_at(path)) is not None]
+        more = {each for module in modules for each in _classes(module) if names & _words_of(each)} - found
+        if not more:
+            return found
+        found |= more
+        names |= {each.name for each in more}
+
+
+def _words_of(cls: Definition) -> set[str]:
+    return set(re.findall(r"[^\W\d]\w*", cls.module.code(cls.node)))
+
+
+def _classes(module: Module) -> Iterator[Definition]:
+    for name, statements in module.definitions.items():
+        yield from (Definition(module, name, each) for each in statements if isinstance(each, ast.ClassDef))
 
 
 def program_readers(index: Index) -> list[Watcher]:

@@ -4,18 +4,15 @@ flow ─> code ─> values
 """
 
 import ast
-import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import reduce
 from operator import or_
 
-from scanify.analysis.classes.classes import Classes
-from scanify.analysis.facts import Place
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.code import Code
+from scanify.analysis.watchers.code import CONTAINER, Code
 from scanify.analysis.watchers.library import (
     CONTAINERS,
     GIVES,
@@ -45,14 +42,15 @@ from scanify.analysis.watchers.values import (
     tuple_of,
     value_of,
 )
-from scanify.analysis.watchers.watcher import LIST, Watcher, rule_of
+from scanify.analysis.watchers.watcher import Watcher, rule_of
 
 SHOWN = "a text of a model that is shown"
 _FIELDS = "what the fields of an object hold"
 _WALKERS = ("builtins.vars", "builtins.dir", "dataclasses.", "inspect.", "typing.", "operator.attrgetter")
 _BY_NAME = frozenset(f"builtins.{name}" for name in "getattr setattr delattr object.__setattr__".split())
+_REACHING = ("gc.get_", "builtins.eval", "builtins.exec", "builtins.locals", "builtins.globals", "sys._getframe")
+_CONTAINERS = tuple("builtins.list builtins.dict builtins.set .deque .OrderedDict .defaultdict".split())
 _OPEN = frozenset("__class__ __call__ __init__ __name__ __doc__ __module__ __qualname__ __eq__ __post_init__".split())
-_WORDS = ("equinox", "eqx", "optax", "jax")
 _SHOWS = frozenset({"__repr__", "__str__", "__format__", "__tree_pp__"})
 
 
@@ -148,16 +146,13 @@ class Flow(Code):
                 case Wrapped():
                     results.append(self._of_wrapped(module, node, atom, given, named, more))
                 case str():
-                    results.append(self._library(module, node, atom, given, named, more) if atom != TREE else NOTHING)
+                    is_data = atom in (TREE, CONTAINER)
+                    results.append(NOTHING if is_data else self._library(module, node, atom, given, named, more))
         if results:
             return reduce(or_, results)
-        match node:
-            case ast.Call(func=ast.Attribute(value=holder, attr=name)) if name in CONTAINERS and len(given) < 3:
-                self.assign(module, [holder], every)
-                return self.value(module, holder).whole
-            case ast.Call() if every.tree:
-                self._reads(module, node, f"parameters with {self._not_shown(module, node)}")
-                return MODEL
+        if isinstance(node, ast.Call) and every.tree:
+            self._reads(module, node, f"parameters with {self._not_shown(module, node)}")
+            return MODEL
         return NOTHING
 
     def _not_shown(self, module: Module, node: ast.expr) -> str:
@@ -201,8 +196,13 @@ class Flow(Code):
             return self._wrapped(module, node, name, given, named)
         if places := called_arguments(name):
             return self._calling(module, node, name, given, [*named.values(), more], places)
-        if name.startswith("gc.get_"):
+        if name.startswith(_REACHING) and not _is_name(node):
             self._reads(module, node, "whatever objects there are")
+        maker, _, method = name.rpartition("()")
+        if maker.endswith(_CONTAINERS) and method[1:] in CONTAINERS:
+            holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+            self.assign(module, [holder] if holder is not None else [], every)
+            return self.value(module, holder).whole if holder is not None else every
         if name == "builtins.type" and len(given) == 1:
             return join(
                 [every, value_of(*(Named(each.owner.name) for each in every.atoms if isinstance(each, Instance)))]
@@ -243,8 +243,8 @@ class Flow(Code):
             return NOTHING
         if not name.startswith("optax."):
             parts = tuple_of(trees, trees) if name == "equinox.partition" else every
-            makes = name.startswith(("equinox.nn.", "diffrax.", "jmp.")) and not is_result
-            return parts | (made if makes else NOTHING)
+            makes = name.startswith(("equinox.nn.", "diffrax.", "jmp.")) or name.endswith(_CONTAINERS)
+            return parts | (made if makes and not is_result else NOTHING)
         functions = Value(frozenset(each for each in every.atoms if isinstance(each, Named | ast.Lambda)))
         if functions.atoms:  # a mask, or an update
             self._apply(module, node, functions, [], {}, MODEL)
@@ -350,45 +350,11 @@ def _is_own(attribute: str) -> bool:
     return attribute.startswith("__") and attribute not in _OPEN
 
 
+def _is_name(node: ast.expr) -> bool:
+    """True for `eval("f")`: something under one name, which is not shown."""
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return isinstance(first, ast.Constant) and str(first.value).isidentifier()
+
+
 def _last(function: ast.expr) -> str:
     return str(dotted(function) or getattr(function, "attr", "")).rpartition(".")[2]
-
-
-# -- the project ------------------------------------------------------------------------------------------------------
-
-
-def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Watcher]:
-    """Return the calls that are passed a model which holds one of some lists; `place` is for a project too large."""
-    models = _models(index, lists)
-    models |= {base for each in models for base in Classes(index).lineage(each)}
-    flow = Flow(index, models, lists)
-    words = {*_WORDS, *(each.name for each in models), place.path.stem}
-    for path in dict.fromkeys(path for word in sorted(words) for path in index.paths_with(word)):
-        if (module := index.module_at(path)) is not None:
-            flow.look_at(module)
-    found = flow.follow()
-    if not flow.complete:
-        found.append(Watcher(place, "what is not shown, as the project is too large to follow a model", LIST))
-    return found
-
-
-def _models(index: Index, lists: Collection[str]) -> set[Definition]:
-    """Return the classes that name a list, or another such class: its subclasses, and those with a field of one."""
-    names, found = set(lists), set[Definition]()
-    while True:
-        paths = dict.fromkeys(path for name in sorted(names) for path in index.paths_with(name))
-        modules = [module for path in paths if (module := index.module_at(path)) is not None]
-        more = {each for module in modules for each in _classes(module) if names & _words(each)} - found
-        if not more:
-            return found
-        found |= more
-        names |= {each.name for each in more}
-
-
-def _words(cls: Definition) -> set[str]:
-    return set(re.findall(r"[^\W\d]\w*", cls.module.code(cls.node)))
-
-
-def _classes(module: Module) -> Iterator[Definition]:
-    for name, statements in module.definitions.items():
-        yield from (Definition(module, name, each) for each in statements if isinstance(each, ast.ClassDef))

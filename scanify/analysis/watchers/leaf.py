@@ -159,7 +159,9 @@ class _Leaf:
         given = [*node.args, *(each.value for each in node.keywords)]
         if isinstance(known, str) and known.startswith(_RANDOM):
             raise Reads("random numbers for each leaf")
-        if known in FILLED and any(self._is_shape(each) for each in given):
+        rest = [each for each in given if not self._is_shape(each)]
+        if known in FILLED and len(rest) < len(given):
+            self.some(rest)
             return True
         if known is None and isinstance(node.func, ast.Attribute):
             values = [self.value(each) for each in (node.func.value, *given)]

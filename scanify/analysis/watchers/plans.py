@@ -11,8 +11,8 @@ from scanify.analysis.obligation import Kind, Obligation, each_once
 from scanify.analysis.plan import Framework, Holds, Plan, Refusal
 from scanify.analysis.readers import Reader, leaves_alike, readers_in_words
 from scanify.analysis.stack import Called, CallStack, InitStack, Named
-from scanify.analysis.watchers.find import program_readers, watchers
-from scanify.analysis.watchers.flow import SHOWN, given_models
+from scanify.analysis.watchers.find import given_models, program_readers, watchers
+from scanify.analysis.watchers.flow import SHOWN
 from scanify.analysis.watchers.library import OPTIMISERS
 from scanify.analysis.watchers.trees import NAMED_PARTS
 from scanify.analysis.watchers.watcher import PATH, RANK, Watcher

@@ -186,7 +186,8 @@ class _Call:
             return ONE_BY_ONE
         found = [reads_in(self.index, self.module, each, leaf, is_test=True) for each in level.ifs]
         above = parent_of(self.module, whole)
-        combine = COMBINES.get(str(self._callee(above.func))) if isinstance(above, ast.Call) else None
+        is_plain = isinstance(above, ast.Call) and not above.keywords
+        combine = COMBINES.get(str(self._callee(above.func))) if is_plain else None  # type: ignore[union-attr]
         if combine is None or total_of(self.index, self.module, whole.elt, leaf) != combine:
             found.append(reads_in(self.index, self.module, whole.elt, leaf) or ONE_BY_ONE)
         return next((each for each in found if each is not None), None)
