@@ -151,6 +151,11 @@ FAR = {
     "all names of a function": {
         "train.py": f"{HEAD}import ledger\n\n\ndef step(x):\n    net = Model(x)\n    return ledger.digest(**locals())\n"
     },
+    "a script that names no library and no model": {
+        "build.py": "from model import Model\n\n\ndef make(x):\n    return Model(x)\n",
+        "start.py": "from build import make\n\n\ndef begin(x):\n    return make(x)\n",
+        "run.py": "import ledger\nfrom start import begin\n\nledger.digest(begin(1))\n",
+    },
     "a name that is set by text": {
         "train.py": (
             f"{HEAD}import ledger\n\n\nclass Run:\n    pass\n\n\ndef step(x):\n    run = Run()\n"

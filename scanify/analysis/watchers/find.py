@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
+from pathlib import Path
 
 from scanify.analysis.classes.classes import Classes
 from scanify.analysis.facts import Place, Span
@@ -76,14 +77,23 @@ def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Wat
     models = _models(index, lists)
     models |= {base for each in models for base in Classes(index).lineage(each)}
     flow = Flow(index, models, lists)
-    words = {*_OF_MODELS, *(each.name for each in models), place.path.stem}
-    for path in dict.fromkeys(path for word in sorted(words) for path in index.paths_with(word)):
+    for path in _paths(index, {*_OF_MODELS, *(each.name for each in models), place.path.stem}):
         if (module := index.module_at(path)) is not None:
             flow.look_at(module)
     found = flow.follow()
     if not flow.complete:
         found.append(Watcher(place, "what is not shown, as the project is too large to follow a model", LIST))
     return found
+
+
+def _paths(index: Index, words: set[str]) -> list[Path]:
+    """Return the files with some words, and those that name such a file, as they may import it."""
+    while True:
+        paths = {path for word in words for path in index.paths_with(word)}
+        stems = {path.parent.name if path.stem == "__init__" else path.stem for path in paths}
+        if stems <= words:
+            return sorted(paths)
+        words = words | stems
 
 
 def _models(index: Index, lists: Collection[str]) -> set[Definition]:

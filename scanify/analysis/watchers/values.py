@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from scanify.analysis.index import Definition, Module
 
-_MAX_PARTS, _MAX_DEPTH, _MAX_RUNS = 6, 3, 3_000
+_MAX_PARTS, _MAX_DEPTH, _MAX_RUNS = 6, 3, 10_000
 
 
 @dataclass(frozen=True)
