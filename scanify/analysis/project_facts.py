@@ -10,13 +10,11 @@ from scanify.analysis.index.project import Index
 class ProjectFacts:
     """The index of a project and what it says of classes.
 
-    `kept` and `exchanged` are answers about names of fields, each found once: whether code only reads the containers of
-    that name, and whether `tree_at` or `replace` may put something else there.
+    `exchanged` says of names of fields whether `tree_at` or `replace` may put something else there, each found once.
     """
 
     index: Index
     classes: Classes
-    kept: dict[str, bool] = field(default_factory=dict)
     exchanged: dict[str, bool] = field(default_factory=dict)
 
     @classmethod

@@ -3,7 +3,7 @@
 import pytest
 
 from scanify.analysis.plan import Plan
-from tests.analysis.helpers import PRELUDE, only, refused
+from tests.analysis.helpers import PRELUDE, only
 from tests.texts import texts
 
 LAYER = """\
@@ -78,8 +78,8 @@ def test_rules_that_ask_what_is_differentiated_or_batched_are_not_understood(cen
         ),
     ],
 )
-def test_rules_that_only_compute_are(centre: str) -> None:
-    assert obligations(centre) == ()
+def test_rules_of_derivatives_are_not_understood(centre: str) -> None:
+    assert bool(obligations(centre)) == ("custom_vjp" in centre)
 
 
 @pytest.mark.parametrize("effect", ["SEEN.append(g)", "print(g)"])
@@ -88,7 +88,7 @@ def test_what_a_rule_does_to_others_is_an_effect(effect: str) -> None:
         "SEEN = []\n\n\n@jax.custom_vjp\ndef centre(x):\n    return x\n\n\ndef forward(x):\n    return x, None\n\n\n"
         f"def backward(kept, g):\n    {effect}\n    return (g,)\n\n\ncentre.defvjp(forward, backward)\n"
     )
-    refused("SCN207", f"{HEAD}{centre}\n\n{LAYER}")
+    assert obligations(centre)
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,11 @@ def block(*lines: str) -> str:
     return HEAD % "\n".join(f"        {line}" for line in lines)
 
 
-def test_what_is_done_to_a_new_object_is_no_side_effect_however_often_it_is_done():
+def test_what_is_done_to_a_new_object_is_not_understood():
     plan = only(block("first, second = Box(), Box()", "first.put('x', x)", "second.put('x', x)", "put(second, x)"))
-    assert isinstance(plan, Plan) and plan.safe
+    assert isinstance(plan, Refusal) or not plan.safe
     plan = only(block("box = put(Box(), x)", "other = box.empty()", "other.put('x', x)", "put(same(other), x)"))
-    assert isinstance(plan, Plan) and plan.safe
+    assert isinstance(plan, Refusal) or not plan.safe
 
 
 def test_what_is_done_to_a_new_object_first_is_no_excuse_for_another():

@@ -93,13 +93,11 @@ def test_a_cast_to_another_dtype_than_that_of_the_carry_is_a_condition(name: str
 LIKE = {
     "written into": "x = x.at[0].set(1) + layer(x)",
     "a sum that is added": "x = jnp.sum(layer(x)) + x",
-    "to its own shape": "x = layer(x).reshape(-1).reshape(x.shape)",
     "to its own dtype": "x = (layer(x).astype(jnp.float32) * 2).astype(x.dtype)",
     "flipped and back": "y = x.T\n    x = (y + layer(y)).T",
     "a product with parameters": "x = jnp.tanh(layer(x) @ layer.linear.weight)",
     "walked": "x = jax.vmap(layer)(x)",
     "walked beside keys": "x = jax.vmap(lambda a, k: layer(a, key=k))(x, keys)",
-    "a choice of two": "x = jax.lax.cond(mask, layer, lambda a: a, x)",
     "what is masked": "x = jnp.where(mask > 0, layer(x), x)",
     "attention": "x = x + jnp.einsum('st,td->sd', jax.nn.softmax(x @ x.T), layer(x))",
 }
@@ -108,6 +106,11 @@ LIKE = {
 @pytest.mark.parametrize("name", LIKE)
 def test_what_keeps_the_shape_and_the_dtype_of_the_carry_is_safe(name: str) -> None:
     assert plan_of(LIKE[name]).safe
+
+
+@pytest.mark.parametrize("body", ["layer(x).reshape(-1).reshape(x.shape)", "jax.lax.cond(mask, layer, lambda a: a, x)"])
+def test_a_shape_that_is_not_shown_is_a_condition(body: str) -> None:
+    assert not plan_of(f"x = {body}").safe
 
 
 CARRIES = """\

@@ -452,3 +452,34 @@ def test_no_two_parts_of_the_walker_define_one_name() -> None:
     parts = [part for part in Walker.__mro__[1:] if part not in (Base, ABC, object)]
     names = [name for part in parts for name, value in vars(part).items() if callable(value) and name[:2] != "__"]
     assert sorted(name for name in names if names.count(name) > 1) == []
+
+
+NOISY = (
+    "class Noisy(eqx.Module):\n    n: int = 0\n\n    def __call__(self, x):\n        SEEN.append(1)\n        return x"
+)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "jax.tree_util.tree_map(Noisy(), x)",
+        "jax.tree.map(Noisy(), x)",
+        "jax.lax.map(lambda y: Noisy()(y), x)",
+        "jax.lax.cond(True, Noisy(), lambda y: y, x)",
+        "jax.lax.fori_loop(0, 2, lambda i, y: Noisy()(y), x)",
+        "jax.lax.scan(lambda y, z: (Noisy()(y), z), x, x)[0]",
+        "jax.lax.while_loop(lambda y: Noisy()(y), lambda y: y, x)",
+        "jax.lax.switch(0, [lambda y: Noisy()(y)], x)",
+        "functools.reduce(lambda y, z: Noisy()(y), [x], x)",
+        "jax.vmap(Noisy())(x)",
+        "jax.checkpoint(Noisy())(x)",
+        "functools.partial(Noisy())(x)",
+    ],
+)
+def test_what_a_function_of_a_library_calls_is_walked(call: str) -> None:
+    lines = f"y = {call}\nx = self.linear(x)"
+    text = f"{FED}\n\n{NOISY}{layer(lines)}"
+    assert not safe(text)
+    assert safe(text.replace("        SEEN.append(1)\n", "")) or any(
+        each in call for each in ("tree", "cond", "switch")
+    )

@@ -19,7 +19,30 @@ def fill(layers):
     layers.append(Noisy())
 
 
+def adds(layers):
+    fill(layers)
+    return lambda function: function
+
+
+class Keeper:
+    def __init__(self, layers):
+        self.layers = layers
+
+
 class Model("""
+FILLER = """\
+class Filler:
+    def __getitem__(self, layers):
+        fill(layers)
+
+    def __matmul__(self, layers):
+        fill(layers)
+
+    def __setattr__(self, name, layers):
+        fill(layers)
+
+
+"""
 LOOP = "for layer in self.layers:\n    x = functions[-1](layer(x))"
 CHANGES = """\
 other = functions; other.append(Noisy())
@@ -51,11 +74,21 @@ y = (lambda: functions.append(Noisy()))()
 if fill(functions): pass
 assert fill(functions) is None
 functions.append(Noisy()); del functions[0]
+Filler()[functions]
+Filler() @ functions
+filler = Filler(); filler.value = functions
+keeper = Keeper(functions); keeper.layers.append(Noisy())
+functools.reduce(lambda held, added: held.append(added) or held, [Noisy()], functions)
+[functions.append(Noisy()) for _ in range(1)]
+sum(1 for _ in [functions.append(Noisy())])
+max([functions], key=len).append(Noisy())
 """.splitlines()
 BLOCKS = [
     "for other in [functions]:\n    other.append(Noisy())",
     "def add():\n    functions.append(Noisy())\nadd()",
     "class Inner:\n    functions.append(Noisy())",
+    "@adds(functions)\ndef inner(x):\n    return x",
+    "@functions.append\ndef inner(x):\n    return Noisy()(x)",
     "with fill(functions):\n    pass",
     "try:\n    functions.append(Noisy())\nexcept ValueError:\n    pass",
     "match x:\n    case _:\n        functions.append(Noisy())",
@@ -64,7 +97,8 @@ BLOCKS = [
 
 @pytest.mark.parametrize("change", [*CHANGES, *BLOCKS])
 def test_what_a_list_gets_under_another_name_is_not_forgotten(change):
-    text = model(LOOP, before=f"functions = [Other()]\n{change}").replace("class Model(", CLASSES)
+    text = model(LOOP, before=f"functions = [Other()]\n{change}")
+    text = text.replace("class Model(", (FILLER if "Filler" in change else "") + CLASSES)
     found = only(text)
     assert not (isinstance(found, Plan) and found.safe)
 
@@ -114,4 +148,37 @@ def test_code_and_defaults_that_are_replaced_are_not_forgotten(change, where):
     name = change.partition(".")[0] if change.startswith("listed") else "apply"
     text = model(f"for layer in self.layers:\n    x = {name}(layer(x))", before=before)
     found = only(text.replace("class Model(", f"{code}class Model("))
+    assert not (isinstance(found, Plan) and found.safe)
+
+
+SHARED = """\
+class Shared:
+    held = [jnp.sin]
+
+    @classmethod
+    def add(cls, function):
+        cls.held.append(function)
+
+
+def noisy(x):
+    SEEN.append(1)
+    return x
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "change", ["Shared.held.append(noisy)", "Shared.add(noisy)", "held = Shared.held\nheld.append(noisy)"]
+)
+def test_what_a_list_of_a_class_gets_is_not_forgotten(change):
+    code = CLASSES.replace("class Model(", f"{SHARED}{change}\n\n\nclass Model(")
+    found = only(model("for layer in self.layers:\n    x = Shared.held[-1](layer(x))").replace("class Model(", code))
+    assert not (isinstance(found, Plan) and found.safe)
+
+
+def test_an_object_that_keeps_a_list_sees_what_is_added_later():
+    before = "functions = [Other()]\nkeeper = Keeper(functions)\nfunctions.append(Noisy())"
+    text = model("for layer in self.layers:\n    x = keeper.layers[-1](layer(x))", before=before)
+    found = only(text.replace("class Model(", CLASSES))
     assert not (isinstance(found, Plan) and found.safe)

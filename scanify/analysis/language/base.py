@@ -24,7 +24,6 @@ from scanify.analysis.language.types import (
     Type,
     Types,
     Unknown,
-    changeable_in,
     options,
 )
 from scanify.analysis.obligation import Kind, Obligation
@@ -50,7 +49,6 @@ class Base(ABC):
         self.notes: dict[str, None] = {}
         self.called: set[int] = set()  # the nodes of attributes that are called
         self.muted = 0
-        self.missed = 0  # operations before the loop that are not understood
         self.raising = 0
         self.active: list[ast.AST] = []
         self.parts: set[int] = set()  # the nodes of which only a part or the length is read
@@ -59,7 +57,6 @@ class Base(ABC):
 
     def note(self, module: Module, node: ast.AST, why: str) -> Unknown:
         """Record that an operation is not understood, and return the type of its result."""
-        self.missed += self.muted > 0
         if not self.muted:
             text = code_of(module, node) + ("()" if id(node) in self.called else "")
             place = module.place(node) if hasattr(node, "lineno") else None
@@ -105,13 +102,6 @@ class Base(ABC):
     def own(self) -> bool:
         """True of the containers that are made now: the code is of the iteration."""
         return not self.muted
-
-    def forget(self, env: Env, values: Sequence[Type]) -> None:
-        """Forget local containers that code before the loop may change, which is not understood or not walked."""
-        held = [part for value in values for part in changeable_in(value)]
-        for name, value in env.names.items() if held else ():
-            if any(part in held for part in changeable_in(value)):
-                env.names[name] = Unknown(f"code before the loop may change `{name}` in a way that is not followed")
 
     def may_act(self, value: Type, *methods: str) -> bool:
         """True if a value may be an object of the project whose method does more than compute.
@@ -180,6 +170,8 @@ class Base(ABC):
     def annotated(self, module: Module, node: ast.expr | None, env: Env | None = None) -> Type | None:
         """The type that an annotation declares; None if it declares none that is understood."""
 
+    collected: frozenset[str] = frozenset()  # names of lists that the loop adds to, which become ys
+
     # syntax: operators, displays, statements, binding
 
     @abstractmethod
@@ -198,18 +190,6 @@ class Base(ABC):
 
     @abstractmethod
     def defined(self, definition: Definition) -> Type | None: ...
-
-    @abstractmethod
-    def display(self, node: ast.Tuple | ast.List | ast.Set, env: Env) -> Type: ...
-
-    @abstractmethod
-    def dict_display(self, node: ast.Dict, env: Env) -> Type: ...
-
-    @abstractmethod
-    def comprehension(self, node: ast.expr, env: Env) -> Type: ...
-
-    @abstractmethod
-    def text_of(self, node: ast.JoinedStr, env: Env) -> Type: ...
 
     @abstractmethod
     def bind_name(self, name: str, value: Type, env: Env) -> None: ...
@@ -260,13 +240,7 @@ class Base(ABC):
     def call_builtin(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type: ...
 
     @abstractmethod
-    def transformed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type: ...
-
-    @abstractmethod
     def call_applied(self, env: Env, node: ast.expr, callee: Applied, args: Types, keywords: Named) -> Type: ...
-
-    @abstractmethod
-    def call_higher(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type: ...
 
     @abstractmethod
     def call_method(
@@ -283,9 +257,6 @@ class Base(ABC):
 
     @abstractmethod
     def construct_nnx(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type: ...
-
-    @abstractmethod
-    def call_nnx(self, env: Env, node: ast.expr, value: LibraryObject, args: Types, keywords: Named) -> Type: ...
 
     @abstractmethod
     def of_nnx(self, env: Env, node: ast.expr, value: LibraryObject, name: str) -> Type: ...

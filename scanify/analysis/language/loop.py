@@ -13,7 +13,7 @@ from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.language.carries import kept_conditions, start_conditions
-from scanify.analysis.language.libraries.modules import LAYER
+from scanify.analysis.language.libraries.classes import LAYER
 from scanify.analysis.language.names import names_of
 from scanify.analysis.language.types import (
     Array,
@@ -107,6 +107,9 @@ class _LoopWalker(Walker):
         self.shape = shape
         self.target = loop.node
         self.result = LoopObligations()
+        self.collected = frozenset(each.name for each in self.shape.collections) | (
+            {self.loop.appends_to} if self.loop.appends_to else frozenset()
+        )
         self.types: dict[ast.expr, Type] = {}  # of expressions whose values are collected
         self.inside = False
 
@@ -229,9 +232,6 @@ class _LoopWalker(Walker):
         targets = (name for walk in self.loop.walks for name in target_names(walk.target))
         self.bound = self._bound_in_loop().union(targets) - set(self.shape.carry)
         self.layers_text = self.loop.code(self.shape.layer.base)
-        self.collected = frozenset(each.name for each in self.shape.collections) | (
-            {self.loop.appends_to} if self.loop.appends_to else frozenset()
-        )
         for name in _OF_CODE:
             if any(self.index.paths_with(name)):
                 text = f"`{name}` of functions, which code of the project names, is not replaced"

@@ -83,11 +83,6 @@ DECORATORS = frozenset(
     "typing.runtime_checkable typeguard.typechecked dataclasses.dataclass jax.profiler.annotate_function "
     "flax.nnx.jit flax.nnx.remat flax.nnx.vmap flax.nnx.grad flax.nnx.value_and_grad".split()
 )
-# The states of layers of Equinox: their methods give another state and change nothing.
-STATES = frozenset("equinox.nn.State equinox.nn._stateful.State".split())
-METHODS_OF_STATES = frozenset("get set substate update".split())
-# What makes modules of haliax from axes and a key: axes are static, only the values of arrays depend on the key.
-MODULE_MAKERS = frozenset(f"haliax.nn.{name}.init" for name in ("Embedding", "LayerNorm", "Linear", "RmsNorm"))
 # Functions that call arguments, with the places of these; where one is not shown, the call may do anything.
 TAKERS_OF_FUNCTIONS = {
     **dict.fromkeys("scan map associative_scan custom_root vectorize tree_map map_with_path".split(), (0,)),
@@ -127,8 +122,6 @@ PLAIN_LAYERS = tuple(
     "Linear Conv LayerNorm RMSNorm GroupNorm Embedding Dropout Identity AvgPool MaxPool AdaptiveAvg AdaptiveMax PReLU "
     "MultiheadAttention RotaryPositionalEmbedding".split()
 )
-# Arguments of equinox.nn's classes that are numbers to compute with, and no part of a shape.
-RATES = frozenset("p eps inference momentum negative_slope init_scale temperature alpha beta theta".split())
 # Functions whose results are as long as the values of arrays say, unless they are given a `size`.
 SHAPED_BY_VALUES = frozenset(
     "nonzero flatnonzero argwhere unique unique_values setdiff1d intersect1d union1d compress extract".split()

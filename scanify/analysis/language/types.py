@@ -80,7 +80,8 @@ class Unknown:
 class Items:
     """A tuple, list, dict, set or iterator. `parts` are its elements in order; None if only `each` describes them.
 
-    `own` is true of one that is made in the iteration, and may be changed in it.
+    `own` is true of one that is made in the iteration, and may be changed in it, `declared` of one whose elements an
+    annotation describes.
     """
 
     kind: str
@@ -88,6 +89,7 @@ class Items:
     each: "Type | None" = None
     own: bool = False
     keys: tuple[str, ...] | None = None
+    declared: bool = False
 
     @property
     def element(self) -> "Type | None":
@@ -175,6 +177,13 @@ class Env:
             inner |= not env.inline
             env = env.outer
         return None
+
+    def holder_of(self, name: str) -> "Env":
+        """The names of the function that binds a name."""
+        env = self
+        while name not in env.names and env.outer is not None:
+            env = env.outer
+        return env
 
     def copy(self) -> "Env":
         """The same names, to be bound apart in a branch."""
@@ -303,12 +312,12 @@ def _merge(one: Type, other: Type) -> Type:
         shape = one.shape if one.shape == other.shape else None
         return Array(shape, one.cast or other.cast, one.certain and other.certain)
     if isinstance(one, Items) and isinstance(other, Items):
-        own = one.own and other.own
+        own, declared = one.own and other.own, one.declared and other.declared
         if one.parts is not None and other.parts is not None and len(one.parts) == len(other.parts):
             parts = tuple(join(pair) for pair in zip(one.parts, other.parts, strict=True))
-            return Items(one.kind, parts, None, own, one.keys if one.keys == other.keys else None)
+            return Items(one.kind, parts, None, own, one.keys if one.keys == other.keys else None, declared)
         elements = [each.element for each in (one, other) if each.parts != ()]
-        return Items(one.kind, None, join(elements) if elements else None, own)
+        return Items(one.kind, None, join(elements) if elements else None, own, None, declared)
     return Static(None, getattr(one, "numpy", False) or getattr(other, "numpy", False))
 
 
@@ -351,40 +360,23 @@ def is_data(value: Type) -> bool:
             return False
 
 
-def changeable_in(value: Type) -> "Iterator[Type]":
-    """The containers that others may change, in a value and in what it holds."""
-    for option in options(value):
-        inner: Sequence[Type] = ()
-        match option:
-            case Items():
-                if option.kind != "tuple":
-                    yield option
-                inner = option.parts or ([option.each] if option.each is not None else [])
-            case Object(made=Fields() as made):
-                inner = [each for _, each in made.given]
-            case Applied(function=function):
-                inner = [function, *option.arguments, *(each for _, each in option.keywords)]
-            case Function(bound=of) | LibraryFunction(of=of) if of is not None:
-                inner = [of]
-            case _:
-                pass
-        for each in inner:
-            yield from changeable_in(each)
+def is_changeable(value: Items) -> bool:
+    """True of lists, dicts and sets."""
+    return value.kind in ("list", "dict", "set")
 
 
-def is_noted(value: Type) -> bool:
-    """True of the result of an operation that is an obligation already."""
-    return isinstance(value, Unknown) and value.noted
-
-
-def is_plain(value: Type) -> bool:
-    """True of arrays, numbers and containers of them: none of them runs code of the project when it is used."""
-    return all(isinstance(each, Array | Static | Nothing) or is_noted(each) for each in parts_of(value))
+def held(value: Type) -> Type:
+    """A value as another container holds it: a container in it has no name under which it would be changed."""
+    if any(isinstance(each, Items) and is_changeable(each) and not each.declared for each in options(value)):
+        return Unknown("it is a container in another one, which code may change")
+    return value
 
 
 def is_fixed(value: Type) -> bool:
     """True if no part is a container that code may change."""
-    return not any(True for _ in changeable_in(value))
+    found = [each for each in options(value) if isinstance(each, Items)]
+    parts = [part for each in found for part in each.parts or (each.each,) if part is not None]
+    return not any(map(is_changeable, found)) and all(map(is_fixed, parts))
 
 
 def keywords_of(values: Mapping[str, Type]) -> tuple[tuple[str, Type], ...]:

@@ -1,27 +1,22 @@
 """The walker of the language: its parts joined, and the questions that others ask it."""
 
-from scanify.analysis.language.libraries.builtins import Builtins
-from scanify.analysis.language.libraries.functions import Libraries
-from scanify.analysis.language.libraries.higher import HigherOrder
-from scanify.analysis.language.libraries.methods import Methods
-from scanify.analysis.language.libraries.modules import LibraryModules
-from scanify.analysis.language.libraries.nnx import NnxObjects
+from scanify.analysis.language.libraries.calls import Libraries
+from scanify.analysis.language.libraries.classes import LibraryClasses
+from scanify.analysis.language.libraries.python import Python
 from scanify.analysis.language.project.calls import Calls
 from scanify.analysis.language.project.constructors import Constructors
 from scanify.analysis.language.project.objects import Objects
 from scanify.analysis.language.syntax.annotations import Annotations
 from scanify.analysis.language.syntax.binding import Binding
-from scanify.analysis.language.syntax.displays import Displays
-from scanify.analysis.language.syntax.expressions import Expressions
 from scanify.analysis.language.syntax.operators import Operators
 from scanify.analysis.language.syntax.statements import Statements
+from scanify.analysis.language.syntax.values import Expressions
 from scanify.analysis.project_facts import ProjectFacts
 
 
 class Walker(
-    Expressions,
     Operators,
-    Displays,
+    Expressions,
     Statements,
     Binding,
     Objects,
@@ -29,11 +24,8 @@ class Walker(
     Annotations,
     Calls,
     Libraries,
-    HigherOrder,
-    Methods,
-    LibraryModules,
-    NnxObjects,
-    Builtins,
+    LibraryClasses,
+    Python,
 ):
     """Walks functions of a project; see the package."""
 

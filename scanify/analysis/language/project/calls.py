@@ -23,7 +23,7 @@ from scanify.analysis.language.types import (
     Type,
     Union,
     Unknown,
-    is_plain,
+    is_fixed,
     join,
     options,
     without_none,
@@ -190,7 +190,7 @@ class Calls(Base):
                 with self.silent():
                     found = self.evaluate(default, home)
                 self.note_beside(home, default, found, each.arg)
-                if isinstance(found, Items) and found.kind != "tuple" and not is_plain(found):
+                if not is_fixed(found):
                     found = Unknown(f"`{each.arg}` has a default that code may change")
                 names[each.arg] = found
             if each.arg not in names:

@@ -29,7 +29,6 @@ from scanify.analysis.language.types import (
     Unknown,
     is_data,
     is_fixed,
-    is_static,
     join,
     options,
     without_none,
@@ -295,9 +294,11 @@ class Objects(Base):
             )
         if self.classes.is_replaced(cls, name) or self._is_exchanged(name):
             return self._only_declared(cls, name)
-        if not is_fixed(value) and not self._is_home(cls, name):
-            return self._only_declared(cls, name)
-        return value
+        if is_fixed(value):
+            return value
+        if isinstance(value, Items) and self._is_home(cls, name):
+            return replace(value, declared=True)
+        return self._only_declared(cls, name)
 
     home: tuple[Definition | None, str | None] = (None, None)  # the class and the field of the layers
 
@@ -347,7 +348,9 @@ class Objects(Base):
             return Unknown(f"code of the project stores another `{name}`")
         with self.silent():
             found = self.evaluate(value, Env(owner.module))
-        return found if not isinstance(found, Items) or is_static(found) else Items(found.kind, None, found.element)
+        if any(isinstance(each, Given) for each in options(found)):
+            return Unknown(f"`{name}` is what a call returns, and may be a descriptor")
+        return found if is_fixed(found) else Items(getattr(found, "kind", "list"))
 
     def _of_class(self, env: Env, node: ast.expr, cls: Definition, name: str) -> Type:
         """An attribute of the class itself: an alternative constructor, a static method, a constant."""

@@ -74,7 +74,7 @@ class Annotations(Base):
             return self._container(module, last.lower(), parts, env)
         if last in tables.DICT_TYPES:
             inner = self.annotated(module, parts[-1], env)
-            return Items("dict", None, inner) if inner is not None else None
+            return Items("dict", None, inner, declared=True) if inner is not None else None
         if last in ARRAY_TYPES | KEY_TYPES:
             return Array()
         return self._named(module, node.value, env)
@@ -88,7 +88,7 @@ class Annotations(Base):
             return None
         if kind == "tuple" and len(plain) == len(parts):
             return Items("tuple", tuple(each for each in found if each is not None))
-        return Items("tuple" if kind == "tuple" else "list", None, join(found))
+        return Items("tuple" if kind == "tuple" else "list", None, join(found), declared=True)
 
     def _named(self, module: Module, node: ast.expr, env: Env | None) -> Type | None:
         name = dotted(node)

@@ -15,7 +15,7 @@ from scanify.analysis.language.types import (
     Static,
     Type,
     Unknown,
-    is_plain,
+    held,
     is_static,
     join,
     options,
@@ -44,7 +44,6 @@ class Binding(Base):
             case _ if self.writes_variable(target, env):
                 pass
             case _:
-                self.forget(env, [value] if self.muted else [])
                 self.effect(env.module, target, f"the body assigns to `{code_of(env.module, target)}`")
 
     def _unpack(self, target: ast.expr, targets: Sequence[ast.expr], value: Type, env: Env) -> None:
@@ -93,7 +92,6 @@ class Binding(Base):
         if isinstance(holder, Given) and self._is_collected(target.value):
             return  # the caller's list: that nothing else reads it is a condition of its own
         if not isinstance(holder, Items) or holder.kind not in ("list", "dict"):
-            self.forget(env, [value] if self.muted else [])
             self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
             return
         if not is_static(index):
@@ -108,22 +106,16 @@ class Binding(Base):
             return
         if holder.kind == "set" and value is not None and not is_static(value):
             self.note(env.module, node, "a set compares its elements")
-        elements = [each for each in (holder.element, value) if each is not None]
+        elements = [each for each in (holder.element, value and held(value)) if each is not None]
         grown = Items(holder.kind, None, join(elements) if elements else None, holder.own)
         match holder_node:
-            case ast.Name(id=name) if name in env.names:
-                env.names[name] = grown
-                if name in env.facts.built:
-                    return
+            case ast.Name(id=name) if env.lookup(name) is not None:
+                env.holder_of(name).names[name] = grown
+                return
             case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
                 self.store_own(name, grown, env)
                 return
-        if value is not None and not is_plain(value):
-            muted, self.muted = self.muted, 0  # whenever it runs: what the other names stand for is not known any more
-            self.note(env.module, node, "a container that may have other names gets more than arrays and numbers")
-            self.muted = muted
-
-    collected: frozenset[str] = frozenset()  # names of lists that the loop adds to, which become ys
+        self.note(env.module, node, "a container without a name of its own is changed")
 
     def _is_collected(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.collected

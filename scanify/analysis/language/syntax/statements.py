@@ -27,7 +27,6 @@ from scanify.analysis.language.types import (
 from scanify.analysis.lower.text import dotted
 
 _ROUNDS = 3  # of a loop until its names keep their types
-_MUTATORS = tables.MUTATORS
 
 
 class Statements(Base):
@@ -111,9 +110,8 @@ class Statements(Base):
 
     def _forget(self, node: ast.stmt, env: Env) -> None:
         """Names that a statement which is not understood may bind, or whose containers it may change, have no type."""
-        names = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
-        self.forget(env, [env.names[name] for name in names if name in env.names])
-        for name in names_of(node).bound:
+        inside = names_of(node)
+        for name in inside.bound | inside.changed:
             env.names[name] = Unknown(f"`{name}` is bound in a statement that is not understood")
 
     def local_function(self, node: ast.FunctionDef, env: Env) -> Type:

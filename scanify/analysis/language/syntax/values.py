@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from scanify.analysis.classes.classes import library_module
 from scanify.analysis.classes.nnx import VARIABLES
@@ -27,6 +28,8 @@ from scanify.analysis.language.types import (
     Static,
     Type,
     Unknown,
+    held,
+    is_changeable,
     is_data,
     is_fixed,
     is_static,
@@ -42,6 +45,10 @@ _OF_TYPES = (
     ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.BitOr, ast.Load,
     ast.Starred,
 )  # fmt: skip
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+_READING = ("jax.numpy.", "jax.random.", "numpy.", "equinox.nn.", "flax.nnx.")
 
 
 class Expressions(Base):
@@ -129,11 +136,28 @@ class Expressions(Base):
         """The type of a name: of a local one as it is bound, of one of the module as it is defined."""
         local = env.lookup(node.id)
         if local is not None:
-            return local
+            return self._unchanged(env, node.id, local)
         binding = scope_of(env.module, node).binding(node.id)
         if binding is not None and binding.parent is not None:
             return Unknown(f"`{node.id}` is bound in a way that is not followed")
         return self.meaning(env.module, node.id) or Unknown(f"`{node.id}` is bound in several ways, or nowhere")
+
+    def _unchanged(self, env: Env, name: str, value: Type) -> Type:
+        """The value of a local name; a container that other code may hold, and change, has no known elements."""
+        found = [each for each in options(value) if isinstance(each, Items) and is_changeable(each)]
+        if name not in self.collected and not all(each.declared for each in found):
+            facts = env.holder_of(name).facts
+            called = (dotted(function) for each, function in facts.passed if each == name)
+            if name in facts.open or not all(each and self._only_reads(env.module, each) for each in called):
+                return Unknown(f"other code may change the container `{name}`")
+        if isinstance(value, Items) and value.parts is not None and value.kind == "tuple":
+            return replace(value, parts=tuple(map(held, value.parts)))
+        return value
+
+    def _only_reads(self, module: Module, name: str) -> bool:
+        """True of functions and modules of libraries that keep no container and call no function with it."""
+        meaning = self.index.resolve(module, name)
+        return isinstance(meaning, External) and meaning.qualname.startswith(_READING)
 
     def meaning(self, module: Module, name: str) -> Type | None:
         """The type of a dotted name at the top level of a module; None if it stands for nothing that is shown."""
@@ -267,11 +291,85 @@ class Expressions(Base):
                 keywords |= dict(zip(value.keys, value.parts, strict=True))
             else:
                 return self.note(env.module, node, f"`**{code_of(env.module, keyword.value)}` spells out no arguments")
-        before = self.missed
-        found = self.call(env, node, callee, args, keywords)
-        if self.muted and (self.missed > before or not isinstance(callee, LibraryFunction | LibraryObject)):
-            self.forget(env, [callee, *args, *keywords.values()])
-        return found
+        return self.call(env, node, callee, args, keywords)
+
+    def display(self, node: ast.Tuple | ast.List | ast.Set, env: Env) -> Type:
+        kind = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}[type(node)]
+        parts: list[Type] | None = []
+        rest: list[Type] = []
+        for each in node.elts:
+            if isinstance(each, ast.Starred):
+                value = self.evaluate(each.value, env)
+                inner = value.parts if isinstance(value, Items) and value.kind != "dict" else None
+                if inner is not None and parts is not None:
+                    parts += inner
+                    continue
+                rest += [*(parts or ()), self.element(env.module, each.value, value)]
+                parts = None
+                continue
+            found = self.evaluate(each, env)
+            found = found if kind == "tuple" else held(found)
+            if parts is not None:
+                parts.append(found)
+            else:
+                rest.append(found)
+        if isinstance(node, ast.Set) and not all(map(is_static, [*(parts or ()), *rest])):
+            return self.note(env.module, node, "a set compares its elements")
+        if parts is not None:
+            return Items(kind, tuple(parts), None, self.own)
+        return Items(kind, None, join(rest), self.own)
+
+    def dict_display(self, node: ast.Dict, env: Env) -> Type:
+        keys: list[str] | None = []
+        values: list[Type] = []
+        for key, value in zip(node.keys, node.values, strict=True):
+            found = held(self.evaluate(value, env))
+            if key is None:
+                values.append(self.element(env.module, value, found))
+                keys = None
+                continue
+            if not is_static(self.evaluate(key, env)):
+                return self.note(env.module, node, "a dict compares its keys")
+            values.append(found)
+            literal = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+            keys = [*keys, literal] if keys is not None and literal is not None and literal not in keys else None
+        if keys is not None:
+            return Items("dict", tuple(values), None, self.own, tuple(keys))
+        return Items("dict", None, join(values), self.own)
+
+    def comprehension(self, node: ast.expr, env: Env) -> Type:
+        assert isinstance(node, _COMPREHENSIONS)
+        if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
+            return self.note(env.module, node, "`:=` in a comprehension binds a name around it")
+        lazy = isinstance(node, ast.GeneratorExp)
+        inner = Env(env.module, {}, env, env.owner, "", inline=not lazy, depth=env.depth)
+        for number, each in enumerate(node.generators):
+            if each.is_async:
+                return self.note(env.module, node, "it waits")
+            value = self.evaluate(each.iter, env if number == 0 else inner)
+            self.bind(each.target, self.element(env.module, each.iter, value), inner)
+            for test in each.ifs:
+                self.truth(env.module, test, self.evaluate(test, inner))
+        if isinstance(node, ast.DictComp):
+            if not is_static(self.evaluate(node.key, inner)):
+                return self.note(env.module, node, "a dict compares its keys")
+            return Items("dict", None, held(self.evaluate(node.value, inner)), self.own)
+        found = held(self.evaluate(node.elt, inner))
+        kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "iterator"}[type(node)]
+        if kind == "set" and not is_static(found):
+            return self.note(env.module, node, "a set compares its elements")
+        return Items(kind, None, found, self.own)
+
+    def text_of(self, node: ast.JoinedStr, env: Env) -> Type:
+        for each in node.values:
+            if isinstance(each, ast.FormattedValue):
+                value = self.evaluate(each.value, env)
+                self.asks(env, node, value, "__format__", "__str__", "__repr__")
+                if not is_static(value) and not (self.raising and is_data(value)):
+                    return self.note(env.module, node, why_of(each.value, value, "its text is not shown"))
+                if isinstance(each.format_spec, ast.JoinedStr):
+                    self.text_of(each.format_spec, env)
+        return Static()
 
 
 def _has_new_axis(index: ast.expr) -> bool:

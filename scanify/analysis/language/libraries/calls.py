@@ -1,22 +1,24 @@
-"""Calls of libraries and of Python's own functions: what is listed only computes, or calls the functions it is passed.
+"""Calls of libraries: what is listed only computes, or calls the functions it is passed.
 
 A name that is not listed is not understood. The lists are of functions, never of whole packages (`exports.txt`).
 """
 
 import ast
+from itertools import zip_longest
 
 from scanify.analysis.classes import nnx
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base, code_of
-from scanify.analysis.language.libraries.builtins import ACTING
-from scanify.analysis.language.libraries.higher import HIGHER
-from scanify.analysis.language.parts import as_array, element_of, plain_arrays
+from scanify.analysis.language.libraries.python import ACTING
+from scanify.analysis.language.parts import as_array, element_of, plain_arrays, with_arrays
 from scanify.analysis.language.shapes import (
     SAME_SHAPE,
     cast_of,
     joined,
     keeps_cast,
+    of_rows,
     result_cast,
+    row,
 )
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 from scanify.analysis.language.types import (
@@ -25,6 +27,7 @@ from scanify.analysis.language.types import (
     ClassOf,
     Env,
     Function,
+    Given,
     Items,
     LibraryFunction,
     LibraryObject,
@@ -37,6 +40,7 @@ from scanify.analysis.language.types import (
     Unknown,
     is_data,
     is_static,
+    keywords_of,
     options,
     parts_of,
 )
@@ -45,20 +49,30 @@ _SAID = {
     "jax.debug.print": "prints for each layer, in the backward pass too if layers are recomputed there",
     "warnings.warn": "warns once, while the layers are traced",
 }
+
 _CALLING = frozenset("apply_along_axis piecewise fromfunction".split())
+
 _LISTS = frozenset("meshgrid split array_split unstack broadcast_arrays hsplit vsplit tree_leaves leaves".split())
+
 _OF_PROCESS = frozenset("default_backend devices device_count key_impl named_scope".split())
+
 _HOST = ("numpy", "math", "cmath", "scipy")
+
 _ARRAYS = ("jax", "equinox", "einops")
+
 _SIZED = frozenset("zeros ones empty full eye iota tri".split())
+
 _PYTHON_VALUES = frozenset("dtype finfo iinfo issubdtype shape ndim size isscalar result_type promote_types".split())
+
 _STATIC_PACKAGES = frozenset("math cmath operator itertools re copy dataclasses typing collections functools".split())
+
 _ONE = frozenset(
     "abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt ceil conj "
     "conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp invert bitwise_not isfinite isinf isnan "
     "isnat log log10 log1p log2 logical_not modf negative positive rad2deg radians reciprocal rint sign signbit sin "
     "sinh spacing sqrt square tan tanh trunc".split()
 )
+
 _ARITIES = dict.fromkeys(("where", "clip", "quantile", "percentile", "broadcast_to", "moveaxis", "swapaxes"), 3) | (
     dict.fromkeys(("isclose", "allclose", "full", "full_like", "arange", "eye", "tri", "array", "interp"), 4)
     | dict.fromkeys(("linspace", "logspace", "geomspace", "einsum", "broadcast_shapes"), 1 << 16)
@@ -72,8 +86,15 @@ def _arity(root: str, name: str) -> int:
     return _ARITIES.get(name, 1 if name in _ONE else 2)
 
 
+_MAPS = frozenset("vmap filter_vmap pmap filter_pmap vectorize".split())
+
+_DERIVATIVES = frozenset("grad filter_grad jacfwd jacrev hessian filter_jacfwd filter_jacrev filter_hessian".split())
+
+HIGHER = frozenset("scan map associative_scan cond switch while_loop fori_loop tree_map reduce tree_at".split())
+
+
 class Libraries(Base):
-    """The part of the walker that knows libraries."""
+    """The part of the walker that calls functions of libraries."""
 
     def call_library(self, env: Env, node: ast.expr, callee: LibraryFunction, args: Types, keywords: Named) -> Type:
         """The type that a listed function returns."""
@@ -181,3 +202,72 @@ class Libraries(Base):
         """True if a function on trees is passed a module, into which jax looks."""
         trees = package in ("jax.tree", "jax.tree_util", "equinox", "equinox.nn", "jax")
         return trees and isinstance(value, Object | LibraryObject | Function | Applied | ClassOf)
+
+    def transformed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
+        """The function that a transformation of one function returns."""
+        if not args:
+            partial = Applied("functools.partial", LibraryFunction(qualname), (), keywords_of(keywords))
+            return partial if keywords else LibraryFunction(qualname)
+        if isinstance(args[0], Array | Static | Nothing | Given):
+            return self.note(env.module, node, why_of(node.args[0] if isinstance(node, ast.Call) else node, args[0]))
+        if qualname == "functools.partial":
+            return Applied(qualname, args[0], tuple(args[1:]), keywords_of(keywords))
+        name = qualname.rpartition(".")[2]
+        if name.endswith("eval_shape"):
+            self.call(env, node, args[0], list(args[1:]), {})
+            return Static()
+        if not all(map(is_data, (*args[1:], *keywords.values()))):
+            return self.note(env.module, node, "an argument of the transformation is not understood")
+        if name in _MAPS:
+            keywords = {**dict(zip(("in_axes", "out_axes"), args[1:], strict=False)), **keywords}
+        axes = {each: keywords[each] for each in ("in_axes", "out_axes", "in_specs") if each in keywords}
+        moved = not all(map(_is_first_axis, axes.values()))
+        mapped = {"in_axes": axes["in_axes"]} if "in_axes" in axes else {}
+        return Applied(f"{qualname} moved" if moved else qualname, args[0], (), keywords_of(mapped))
+
+    def call_applied(self, env: Env, node: ast.expr, callee: Applied, args: Types, keywords: Named) -> Type:
+        """Call what a transformation returned: it calls the function."""
+        if callee.by == "functools.partial":
+            named = {**dict(callee.keywords), **keywords}
+            return self.call(env, node, callee.function, [*callee.arguments, *args], named)
+        name, _, moved = callee.by.rpartition(".")[2].partition(" ")
+        if name in _MAPS:
+            rows = _rows(dict(callee.keywords).get("in_axes"), args)
+            named = {each: with_arrays(value, row) for each, value in keywords.items()}
+            return with_arrays(self.call(env, node, callee.function, rows, named), lambda each: of_rows(each, moved))
+        found = self.call(env, node, callee.function, list(args), keywords)
+        if name in _DERIVATIVES:
+            return Array()
+        if name in ("value_and_grad", "filter_value_and_grad"):
+            return Items("tuple", (found, Array()), None, self.own)
+        return plain_arrays([found]) if moved else found
+
+    def call_higher(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type:
+        """Call each function that is passed with arrays; the result is a tree of arrays."""
+        values = [option for value in (*args, *keywords.values()) for option in options(value)]
+        first = list(options(args[0])) if args else []
+        for value in values:
+            if isinstance(value, Function):
+                given = value.node.args
+                count = len(given.posonlyargs) + len(given.args) - (value.bound is not None)
+                self.call(env, node, value, [Array()] * count, {})
+            elif isinstance(value, LibraryFunction | Applied | ClassOf) or (value in first and not is_data(value)):
+                self.call(env, node, value, [Array()], {})
+            elif not is_data(value) and "tree" not in name:
+                return self.note(env.module, node, why_of(node, value))
+        trees = [value for value in values if isinstance(value, Object | LibraryObject) and value not in first]
+        return trees[0] if trees else Array()
+
+
+def _rows(axes: Type | None, args: Types) -> list[Type]:
+    """What a function sees of each argument that it is mapped over."""
+    parts = axes.parts if isinstance(axes, Items) and axes.parts is not None else (axes,) * len(args)
+    pairs = zip_longest(args, parts[: len(args)])
+    return [arg if isinstance(axis, Nothing) else with_arrays(arg, row) for arg, axis in pairs]
+
+
+def _is_first_axis(value: Type) -> bool:
+    """True if a mapping is over the first axis: 0, None, or a tuple of those."""
+    if isinstance(value, Items) and value.parts is not None:
+        return all(map(_is_first_axis, value.parts))
+    return isinstance(value, Nothing) or (isinstance(value, Static) and value.text == "0")
