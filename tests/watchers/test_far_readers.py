@@ -156,6 +156,13 @@ FAR = {
         "start.py": "from build import make\n\n\ndef begin(x):\n    return make(x)\n",
         "run.py": "import ledger\nfrom start import begin\n\nledger.digest(begin(1))\n",
     },
+    "an operator": {
+        "train.py": (
+            f"{HEAD}import ledger\n\n\nclass Pipe:\n    def __init__(self, f):\n        self.f = f\n\n"
+            "    def __ror__(self, left):\n        return self.f(left)\n\n\n"
+            "def step(x):\n    return Model(x) | Pipe(ledger.digest)\n"
+        )
+    },
     "a name that is set by text": {
         "train.py": (
             f"{HEAD}import ledger\n\n\nclass Run:\n    pass\n\n\ndef step(x):\n    run = Run()\n"

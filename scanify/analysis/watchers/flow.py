@@ -83,15 +83,17 @@ class Flow(Code):
     def _from_outside(self) -> None:
         """Pass arguments to the functions that no code of the project calls: other code calls them.
 
-        A parameter holds a model if a variable of its name does elsewhere, if it is called, or if its list is read.
+        A parameter holds a model if a variable of its name does elsewhere, if it is called, or if its list is read; and
+        if an operator or a statement may pass one: `model | report` calls `__ror__`.
         """
         trees = {str(key[-1]) for key, value in self.values.items() if key[0] == "name" and value.tree}
         trees = {name for name in trees if len(name) > 1}
         free = [each for each in self.units if isinstance(each, FUNCTIONS) and each not in self._called]
         trees |= {name for each in free for name in self._used_as_models(each)}
         for node in free:
+            is_special = node.name.startswith("__") and node.name not in _OPEN
             for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-                is_tree = each.arg in trees and each.annotation is None
+                is_tree = (is_special or each.arg in trees) and each.annotation is None
                 self.give(value_of(UNKNOWN, *([TREE] if is_tree else [])), "name", node, each.arg)
 
     def _used_as_models(self, node: ast.AST) -> Iterator[str]:
