@@ -108,6 +108,10 @@ NOT_SHOWN = [
 ]
 
 READS = [
+    "jax.tree.map(lambda x: x * (x.aval.ndim > 1), model)",
+    "jax.tree.map(lambda x: jnp.ones((3, 4)) * x, model)",
+    "jax.tree.map(lambda x: jnp.array([[1.0], [2.0], [3.0]]) * x, model)",
+    "jax.tree.map(lambda x: 1.0, model, is_leaf=callable)",
     "jax.tree.map(lambda x: jnp.full(x.shape, jnp.linalg.norm(x)), model)",
     "max((jnp.max(x) for x in jax.tree.leaves(model)), key=lambda v: -v)",
     "jax.tree.map(lambda x: x * (x.ndim > 1), model)",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.index import Index, Module
-from scanify.analysis.language.tables import MEASURES, is_listed
+from scanify.analysis.language.tables import is_listed
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.watchers.library import EACH_NUMBER, FILLED, TOTALS, TYPE_TESTS
 from scanify.analysis.watchers.names import Body, Callee, callee, is_decorated, local_scope
@@ -28,6 +28,9 @@ _NAMED = {
 }
 _METHODS = frozenset("astype copy conj conjugate block_until_ready round clip".split())
 _ATTRIBUTES = frozenset({"real", "imag"})
+_SAME = frozenset("dtype weak_type itemsize sharding device devices committed".split())
+# Arrays with a shape of their own, which a stack of leaves meets with one more axis.
+_SHAPED = frozenset("zeros ones full empty eye identity tri arange linspace tile repeat broadcast_to".split())
 _RANDOM = ("jax.random.", "numpy.random.", "random.")
 
 
@@ -109,13 +112,18 @@ class _Leaf:
                 if isinstance(node.op, ast.MatMult) and varies:
                     raise Reads("each leaf as a matrix")
                 return varies
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self.condition(operand)
+                return False
             case ast.UnaryOp(operand=operand):
                 return self.value(operand)
             case ast.Compare(left=left, ops=ops, comparators=others):
                 varies = self.some([left, *others])
                 return varies and not all(isinstance(op, ast.Is | ast.IsNot) for op in ops)
             case ast.BoolOp(values=values):
-                return self.some(values)
+                for each in values:
+                    self.condition(each)
+                return False
             case ast.IfExp(test=test, body=body, orelse=other):
                 self.condition(test)
                 return self.some([body, other])
@@ -150,7 +158,7 @@ class _Leaf:
     def _attribute(self, node: ast.Attribute, varies: bool, attr: str) -> bool:
         if not varies or attr in _ATTRIBUTES:
             return varies
-        if attr in _NAMED or attr not in MEASURES | {"device", "devices", "committed"}:
+        if attr not in _SAME:
             raise Reads(_NAMED.get(attr, f"{self.code(node)} of each leaf"))
         return False
 
@@ -182,9 +190,16 @@ class _Leaf:
             return self._body(known, given)
         if not isinstance(known, str):
             raise Reads(f"each leaf, with {self.code(node)}, which is not shown")
+        if not any(given) and isinstance(node, ast.Call) and self._has_shape(known, node):
+            raise Reads(f"{self.code(node)} for each leaf, which has a shape of its own")
         if known in EACH_NUMBER or (not any(given) and is_listed(known)):
             return any(given)
         raise Reads(_NAMED.get(known.rpartition(".")[2], f"{self.code(node)} of each leaf"))
+
+    def _has_shape(self, known: str, node: ast.Call) -> bool:
+        of_list = any(isinstance(each, ast.List | ast.Tuple) and each.elts for each in node.args)
+        name = known.rpartition(".")[2]
+        return known.startswith(("jax.numpy.", "numpy.")) and (of_list or (name in _SHAPED and bool(node.args)))
 
     # -- functions of the project -------------------------------------------------------------------------------------
 

@@ -27,7 +27,6 @@ from scanify.analysis.watchers.library import (
     SERIALISES,
     STRUCTURES,
     TREE_AT,
-    TYPE_TESTS,
     VMAPS,
     is_unlisted,
     optimizer_reads,
@@ -101,7 +100,7 @@ class _Call:
     def _finds_no_module(self, predicate: ast.expr) -> bool:
         """True if an `is_leaf` stops at arrays and None alone, in which a list and a stack are the same."""
         known = self._callee(predicate)
-        if isinstance(predicate, ast.Constant) or known in TYPE_TESTS:
+        if isinstance(predicate, ast.Constant) or known in ARRAYS:
             return True
         if not isinstance(known, Body) or is_decorated(self.index, known):
             return False
