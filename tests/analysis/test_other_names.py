@@ -1,9 +1,10 @@
 """Containers that get elements under other names before the loop reads them."""
 
 import pytest
-from helpers import model, only
+from helpers import decide, model, only
 
 from scanify.analysis.plan import Plan
+from scanify.pipeline import Project
 
 CLASSES = """\
 SEEN = []
@@ -182,3 +183,58 @@ def test_an_object_that_keeps_a_list_sees_what_is_added_later():
     text = model("for layer in self.layers:\n    x = keeper.layers[-1](layer(x))", before=before)
     found = only(text.replace("class Model(", CLASSES))
     assert not (isinstance(found, Plan) and found.safe)
+
+
+TABLE = """\
+SEEN = []
+
+
+def noisy(x):
+    SEEN.append(1)
+    return x
+
+
+TABLE = {"sin": jnp.sin}
+"""
+TABLES = [
+    "TABLE['sin'] = noisy",
+    "TABLE.update(sin=noisy)",
+    "TABLE.__setitem__('sin', noisy)",
+    "TABLE |= {'sin': noisy}",
+    "def add():\n    TABLE['sin'] = noisy",
+    "def add():\n    global TABLE\n    TABLE = {}",
+    "def get():\n    return TABLE",
+    "def add(table=TABLE):\n    table['sin'] = noisy",
+    "other = TABLE\nother['sin'] = noisy",
+    "held = [TABLE]\nheld[0]['sin'] = noisy",
+    "class Held:\n    table = TABLE",
+    "globals()['TABLE']['sin'] = noisy",
+    "exec('TABLE[1] = 2')",
+    "import sys\nsys.modules[__name__].TABLE['sin'] = noisy",
+    "for TABLE['sin'] in [noisy]:\n    pass",
+    "a, TABLE['sin'] = 1, noisy",
+]
+
+
+def table_of(code: str) -> str:
+    text = model("for layer in self.layers:\n    x = TABLE['sin'](layer(x))")
+    return text.replace("class Block(", f"{TABLE}{code}\n\n\nclass Block(", 1)
+
+
+@pytest.mark.parametrize("code", TABLES)
+def test_a_table_of_a_module_that_code_may_change_is_not_known(code):
+    found = [each for each in decide(table_of(code)) if each.container == "self.layers"]
+    assert not any(isinstance(each, Plan) and each.safe for each in found)
+
+
+@pytest.mark.parametrize("code", ["", "def get(name):\n    return TABLE[name]"])
+def test_a_table_of_a_module_that_is_only_read_is_known(code):
+    assert only(table_of(code)).safe
+
+
+@pytest.mark.parametrize("other", ["from model import TABLE\nTABLE['a'] = 1\n", "import model\nmodel.TABLE['a'] = 1\n"])
+def test_a_table_that_another_file_names_is_not_known(other, tmp_path):
+    (tmp_path / "model.py").write_text(table_of(""))
+    (tmp_path / "other.py").write_text(other)
+    (found,) = Project.load([tmp_path]).analyse().loops
+    assert isinstance(found, Plan) and not found.safe

@@ -15,7 +15,7 @@ _CHANGING_METHODS = frozenset(
 )
 _CONSTRUCTORS = ("__init__", "__post_init__")
 _READING_METHODS = frozenset("items values keys get copy index count".split())
-_READING = (ast.For, ast.comprehension, ast.Starred, ast.If, ast.While, ast.Assert, ast.Expr, ast.Return)
+_READING = (ast.For, ast.comprehension, ast.Starred, ast.If, ast.While, ast.Assert, ast.Expr)
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,9 @@ class _Reader:
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
                 self._place(name, node, above, loop, inner=inner)
-            case ast.Nonlocal(names=names):
+            case ast.Nonlocal(names=names) | ast.Global(names=names):
                 self.rebound.update(names)
+                self.open.update(names)
             case _ if inner:
                 pass
             case ast.Yield() | ast.YieldFrom():
@@ -145,7 +146,7 @@ class _Reader:
                 self.passed.append((name, called))
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner))]), _ if owner == self.first:
                 self.stored[name] = min(self.stored.get(name, at.lineno), at.lineno)
-            case ast.Tuple(), ast.Return():
+            case (ast.Return(), _) | (ast.Tuple(), ast.Return()) if not inner:
                 pass
             case upper, _ if not isinstance(upper, (*_READING, ast.keyword)):
                 self.open.add(name)

@@ -10,6 +10,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.meaning import Package as IndexPackage
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base, code_of
+from scanify.analysis.language.names import names_of
 from scanify.analysis.language.shapes import is_cut, resized
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 from scanify.analysis.language.types import (
@@ -38,6 +39,7 @@ from scanify.analysis.language.types import (
     parts_of,
     without_none,
 )
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import scope_of
 from scanify.analysis.lower.text import dotted
 
@@ -48,6 +50,7 @@ _OF_TYPES = (
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
+_LOOSE = frozenset("globals vars locals exec eval __dict__".split())  # by which names are bound unseen
 _READING = ("jax.numpy.", "jax.random.", "numpy.", "equinox.nn.", "flax.nnx.")
 
 
@@ -192,7 +195,19 @@ class Expressions(Base):
         with self.silent():
             found = self.evaluate(value, Env(definition.module))
         self.active.pop()
-        return found if is_fixed(found) else Items(getattr(found, "kind", "list"))
+        return found if is_fixed(found) or self._is_only_read(definition) else Items(getattr(found, "kind", "list"))
+
+    def _is_only_read(self, definition: Definition) -> bool:
+        """True of a table of a module: all places of its name, which no other file has, only read its elements."""
+        module, name = definition.module, definition.name
+        facts = names_of(module.tree)
+        if name in facts.open | facts.changed or any(name == each for each, _ in facts.passed):
+            return False
+        if any(path != module.path for path in self.index.paths_with(name)) or self.index.words(module.path) & _LOOSE:
+            return False
+        return not any(
+            name in (getattr(each, "attr", None), getattr(each, "value", None)) for each in nodes_in(module.tree)
+        )
 
     # -- attributes and elements -----------------------------------------------------------------------------------
 
