@@ -36,7 +36,7 @@ HEAD = PRELUDE.partition("class Model")[0]
 def test_one_name_in_two_classes_is_two_lists():
     for found in decide(HEAD + BASE.format(other="layers")):
         assert isinstance(found, Plan)
-        assert any("`__layers` is filled in several places" in each for each in texts(found.obligations))
+        assert any("fills the list, too" in each for each in texts(found.obligations))
 
 
 def test_other_names_are_one_list_each():
