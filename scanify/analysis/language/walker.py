@@ -7,7 +7,6 @@ from scanify.analysis.language.project.calls import Calls
 from scanify.analysis.language.project.constructors import Constructors
 from scanify.analysis.language.project.objects import Objects
 from scanify.analysis.language.syntax.annotations import Annotations
-from scanify.analysis.language.syntax.binding import Binding
 from scanify.analysis.language.syntax.operators import Operators
 from scanify.analysis.language.syntax.statements import Statements
 from scanify.analysis.language.syntax.values import Expressions
@@ -18,7 +17,6 @@ class Walker(
     Operators,
     Expressions,
     Statements,
-    Binding,
     Objects,
     Constructors,
     Annotations,

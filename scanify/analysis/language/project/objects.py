@@ -371,8 +371,6 @@ class Objects(Base):
             return Static()
         return self.note(env.module, node, f"`{cls.name}` has no `{name}` that is shown")
 
-    # -- constructors ----------------------------------------------------------------------------------------------
-
 
 def _holds_unknown(value: Type) -> bool:
     """True if the source shows nothing of a part of a value."""
