@@ -26,6 +26,8 @@ def loss(model, x):
 
 """
 WAYS = {
+    "functions that call one another": "FNS = {'map': jax.lax.map, 'cond': jax.lax.cond, 'sw': jax.lax.switch}\n\n\ndef step(x, name):\n    return jax.lax.cond(*[FNS[name], Model(x)], **FNS)\n",
+    "a list of functions that is passed to each": "FNS = [jax.lax.fori_loop, jax.lax.while_loop, functools.reduce, jax.jvp, functools.partial, map]\n\n\ndef step(x):\n    for f in FNS:\n        f(FNS, FNS, FNS, FNS, k=FNS)\n        f(f, f, Model(x), *FNS)\n",
     "starmap": "def step(x):\n    return list(itertools.starmap(ledger.digest, [(Model(x), 1)]))\n",
     "walrus": "def step(x):\n    if (net := Model(x)):\n        return ledger.digest(net)\n",
     "dictcomp": "def step(x):\n    nets = {i: Model(i) for i in range(3)}\n    return {k: ledger.digest(v) for k, v in nets.items()}\n",

@@ -62,6 +62,7 @@ class Flow(Code):
         self._called: set[ast.AST] = set()  # functions that code of the project calls
         self._lists = lists
         self._reports = False
+        self._is_calling = False  # functions of a library that calls what it is given
         super().__init__(index, models, lists)
 
     def follow(self) -> list[Watcher]:
@@ -197,7 +198,13 @@ class Flow(Code):
         if name in GRADIENTS | WRAPPERS:
             return self._wrapped(module, node, name, given, named)
         if places := called_arguments(name):
-            return self._calling(module, node, name, given, [*named.values(), more], places)
+            if self._is_calling:  # such functions may call one another for ever
+                self._reads(module, node, f"parameters with `{name}` in another such call", unless=not every.tree)
+                return every
+            self._is_calling = True
+            result = self._calling(module, node, name, given, [*named.values(), more], places)
+            self._is_calling = False
+            return result
         if name.startswith(_REACHING) and not _is_name(node):
             self._reads(module, node, "whatever objects there are")
         maker, _, method = name.rpartition("()")
