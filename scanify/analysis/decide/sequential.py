@@ -9,6 +9,7 @@ from scanify.analysis.decide.remedies import open_rule
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
+from scanify.analysis.lists.fields import keeps_otherwise
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.lower.text import called, dotted
@@ -46,10 +47,12 @@ def sequential(project: ProjectFacts, choice: str | None, fact: LoopFact) -> Pla
     use, called_at = _uses(project, fact, *field)
     if use is not None:
         return _refuse(fact, "SCN214", f"other code needs the `Sequential` itself: {use.what}", use.place)
+    kept = keeps_otherwise(project, *field)
+    if kept is not None:
+        return _refuse(fact, "SCN214", *kept)
     annotations = _annotations(project, *field)
     if annotations is None:
-        reason = "the field that holds it is static or has a converter, or is annotated with a text that names it"
-        return _refuse(fact, "SCN214", reason, None)
+        return _refuse(fact, "SCN214", "the field that holds it is annotated with a text that names it")
     return _plan(project, fact, annotations, called_at or fact.loop.place)
 
 
@@ -99,13 +102,10 @@ def _is_mapped(above: ast.AST | None, call: ast.Call) -> bool:
 
 
 def _annotations(project: ProjectFacts, owner: Definition, name: str) -> tuple[Annotation, ...] | None:
-    """The annotations of the field; None if it does not keep what it is assigned as it is."""
+    """The names of `Sequential` in the annotation of the field; None if it is named in a text."""
     field = project.classes.fields(owner).get(name)
     if field is None:
         return ()
-    keywords = field.default.keywords if isinstance(field.default, ast.Call) else []
-    if any(keyword.arg in ("converter", "static") for keyword in keywords):
-        return None
     module = field.owner.module
     parts = [node for node in nodes_in(field.statement.annotation) if _is_sequential(project, module, node)]
     if not parts and "Sequential" in ast.unparse(field.statement.annotation):

@@ -182,17 +182,18 @@ def _note_parameters(project: ProjectFacts, facts: FieldFacts) -> None:
         contents.open.append(not_shown(text, owner.module.place(owner.node)))
 
 
-def keeps_otherwise(project: ProjectFacts, facts: FieldFacts) -> tuple[str, Place] | None:
+def keeps_otherwise(project: ProjectFacts, owner: Definition, attribute: str) -> tuple[str, Place] | None:
     """Return why a field may hold something else than is assigned, as text, and where it is declared."""
-    found = project.classes.fields(facts.owner).get(facts.attribute)
+    found = project.classes.fields(owner).get(attribute)
     made = found.default if found is not None else None
     if found is None or not isinstance(made, ast.Call):
         return None
-    place, name = found.owner.module.place(made), facts.attribute
+    place = found.owner.module.place(made)
     if not isinstance(project.index.resolve(found.owner.module, dotted(made.func) or "?"), External):
-        return f"the field `{name}` is made by `{ast.unparse(made.func)}`, which may convert what is assigned", place
+        text = f"the field `{attribute}` is made by `{ast.unparse(made.func)}`, which may convert what is assigned"
+        return text, place
     for keyword in made.keywords:
         off = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
         if keyword.arg == "converter" or (keyword.arg == "static" and not off):
-            return f"the field `{name}` has `{keyword.arg}={ast.unparse(keyword.value)}`", place
+            return f"the field `{attribute}` has `{keyword.arg}={ast.unparse(keyword.value)}`", place
     return None
