@@ -71,7 +71,7 @@ class Flow(Code):
         self._from_outside()
         self.settle()
         self._reports = True
-        for node, module in [*self.units.items()]:
+        for node, module in [*self.units.items()] if self.complete else ():
             self.run(module, node)
         return list(self.found.values())
 
@@ -79,6 +79,7 @@ class Flow(Code):
         self, module: Module, node: ast.AST, given: Iterable[Value], named: dict[str, Value], more: Value = NOTHING
     ) -> Value:
         self._called.add(node)
+        self.steps += 1
         return super().bind(module, node, given, named, more)
 
     def _from_outside(self) -> None:

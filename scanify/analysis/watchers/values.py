@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from scanify.analysis.index import Definition, Module
 
-_MAX_PARTS, _MAX_DEPTH, _MAX_RUNS = 6, 3, 10_000
+_MAX_PARTS, _MAX_DEPTH, _MAX_STEPS = 6, 3, 40_000
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Store:
     """The values of names, attributes and results, and the code to evaluate again when one grows."""
 
     def __init__(self) -> None:
-        self.complete = True
+        self.complete, self.steps = True, 0
         self.values: dict[tuple[object, ...], Value] = {}
         self.units: dict[ast.AST, Module] = {}
         self._readers: dict[tuple[object, ...], set[ast.AST]] = {}
@@ -123,14 +123,13 @@ class Store:
             self._waiting[node] = None
 
     def settle(self) -> None:
-        """Evaluate code until no value grows."""
-        for _ in range(_MAX_RUNS):
-            if not self._waiting:
-                return
+        """Evaluate code until no value grows; `complete` is false if that takes too many steps."""
+        while self._waiting and self.steps < _MAX_STEPS:
+            self.steps += 1
             self._current = next(iter(self._waiting))
             del self._waiting[self._current]
             self.run(self.units[self._current], self._current)
-        self.complete = False
+        self.complete = not self._waiting
 
     def run(self, module: Module, node: ast.AST) -> None:
         """Evaluate one unit."""
