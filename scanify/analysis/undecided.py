@@ -15,13 +15,10 @@ def with_undecided(found: Analysis, wanted: Callable[[Place], bool]) -> Analysis
 
 
 def _planned(loops: Iterable[Plan | Refusal], wanted: Callable[[Place], bool]) -> tuple[Plan | Refusal, ...]:
-    """The loops with those that are left open as plans, unless another plan changes the same text.
-
-    Of two that are nested the inner one is taken: stages differ more often than the blocks of one stage.
-    """
+    """The loops with those that are left open as plans, unless another plan changes the same text."""
     found = list(loops)
     plans = [loop for loop in found if isinstance(loop, Plan)]
-    for at, loop in reversed([*enumerate(found)]):
+    for at, loop in enumerate(found):
         undecided = loop.undecided if isinstance(loop, Refusal) and wanted(loop.place) else None
         if undecided is not None and not any(_overlap(undecided, plan) for plan in plans):
             plans.append(undecided)
