@@ -18,7 +18,7 @@ CHANGES = {
     "surgery on a part": "def swap(model):\n    return eqx.tree_at(lambda m: m.layers[0].linear, model, Other())",
     "surgery on parts": "where = lambda m: [layer.linear for layer in m.layers]\n\n\ndef f(m):\n    eqx.tree_at(where, m, [])",
     "surgery by a name": "where = lambda m: m.layers\n\n\ndef swap(model):\n    return eqx.tree_at(where, model, [])",
-    "parts where leaves are replaced": "def f(model, x):\n    eqx.tree_at\n    return [layer(x) for layer in model.layers]",
+    "parts where leaves are replaced": "def f(m):\n    eqx.tree_at\n    return [layer.linear for layer in m.layers]",
     "picked by name": "import operator\n\nwhere = operator.attrgetter('layers')",
     "got by name": "def grow(model):\n    getattr(model, 'layers').append(Other())",
     "given to a function that reads it": "def count(layers):\n    return len(layers)\n\n\ndef f(model):\n    return count(model.layers)",
@@ -35,6 +35,7 @@ def test_other_layers_may_be_put_into_the_list(code: str) -> None:
 
 READS = {
     "iterated": "def f(model, x):\n    return [layer.linear for layer in model.layers]",
+    "computed": "def f(model, x):\n    eqx.tree_at\n    return [layer(x) for layer in model.layers]",
     "by number": "def f(model):\n    return model.layers[0].linear, model.layers[1:], len(model.layers)",
     "given to jax": "def f(model):\n    return jax.tree.leaves(model.layers)",
     "other name": "def f(model):\n    mine = model.layers\n    return mine[0]",

@@ -289,9 +289,12 @@ def _object_of(node: ast.expr) -> ast.expr | None:
 
 
 def _gives_part(module: Module, node: ast.expr) -> bool:
-    """True if a function returns a part of what an expression stands for: `return self.layers[0].weight`."""
+    """True if a function returns a part of what an expression stands for: `return self.layers[0].weight`.
+
+    What calls of the elements give is no part: `return [layer(x) for layer in self.layers]`.
+    """
     parts = (ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.IfExp, ast.Starred, ast.comprehension, ast.ListComp)
     above = parent_of(module, node)
-    while isinstance(above, parts):
+    while isinstance(above, parts) and not isinstance(getattr(above, "elt", None), ast.Call):
         above = parent_of(module, above)
     return isinstance(above, ast.Return)
