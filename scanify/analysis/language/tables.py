@@ -83,6 +83,8 @@ DECORATORS = frozenset(
     "typing.runtime_checkable typeguard.typechecked dataclasses.dataclass jax.profiler.annotate_function "
     "flax.nnx.jit flax.nnx.remat flax.nnx.vmap flax.nnx.grad flax.nnx.value_and_grad".split()
 )
+# What makes modules of haliax from axes and a key: axes are static, only the values of arrays depend on the key.
+MODULE_MAKERS = frozenset(f"haliax.nn.{name}.init" for name in ("Embedding", "LayerNorm", "Linear", "RmsNorm"))
 # Functions that call arguments, with the places of these; where one is not shown, the call may do anything.
 TAKERS_OF_FUNCTIONS = {
     **dict.fromkeys("scan map associative_scan custom_root vectorize tree_map map_with_path".split(), (0,)),

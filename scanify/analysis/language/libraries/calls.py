@@ -122,6 +122,8 @@ class Libraries(Base):
             return self.call_higher(env, node, name, args, keywords)
         if qualname in tables.MANAGERS or qualname in tables.IDENTITIES:
             return args[0] if args else Static()
+        if qualname in tables.MODULE_MAKERS and not keywords.keys() & {"dot_general", "reparam_cls"}:
+            return self._not_data(env, node, package, name, [*args, *keywords.values()]) or LibraryObject(package)
         if tables.is_listed(qualname):
             return self._computed(env, node, qualname, args, keywords)
         if qualname in _SAID:

@@ -298,7 +298,13 @@ class Objects(Base):
             return value
         if isinstance(value, Items) and self._is_home(cls, name):
             return replace(value, declared=True)
-        return self._only_declared(cls, name)
+        declared = self._only_declared(cls, name)
+        # Code may change what a container holds; to change the container itself is still an effect.
+        return (
+            Items(value.kind, None, declared)
+            if isinstance(value, Items) and isinstance(declared, Unknown)
+            else declared
+        )
 
     home: tuple[Definition | None, str | None] = (None, None)  # the class and the field of the layers
 
