@@ -299,12 +299,9 @@ class Objects(Base):
         if isinstance(value, Items) and self._is_home(cls, name):
             return replace(value, declared=True)
         declared = self._only_declared(cls, name)
-        # Code may change what a container holds; to change the container itself is still an effect.
-        return (
-            Items(value.kind, None, declared)
-            if isinstance(value, Items) and isinstance(declared, Unknown)
-            else declared
-        )
+        # Code may change what a list holds; to change the list itself is still an effect.
+        is_list = isinstance(value, Items) and value.kind == "list" and isinstance(declared, Unknown)
+        return Items("list", None, declared) if is_list else declared
 
     home: tuple[Definition | None, str | None] = (None, None)  # the class and the field of the layers
 
