@@ -83,9 +83,10 @@ def join(several: Iterable[Value]) -> Value:
 
 
 def tuple_of(*parts: Value) -> Value:
-    """Return the value of a tuple; without parts if they are many or nested deeply."""
+    """Return the value of a tuple; without parts if they are many, nested deeply, or hold nothing: values only grow."""
+    whole = join(parts)
     shallow = len(parts) <= _MAX_PARTS and all(_depth(each) < _MAX_DEPTH for each in parts)
-    return replace(join(parts), parts=parts) if shallow else join(parts)
+    return replace(whole, parts=parts) if shallow and whole.atoms else whole
 
 
 def _depth(value: Value) -> int:
