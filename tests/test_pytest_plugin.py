@@ -123,18 +123,29 @@ def test_each_loop_is_a_test_in_the_calls_of_a_command(project: Path) -> None:
         for layer in self.layers:
             x = layer(x)
         return x
+
+
+class Open(eqx.Module):
+    layers: list
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
 """
     )
     (project / "src/model.py").write_text(model)
-    (project / "tests/test_own.py").write_text(OWN)
+    given = "    Open([Block(4, key=jax.random.key(n)) for n in range(3)])(jnp.ones(4))\n"
+    (project / "tests/test_own.py").write_text(OWN.replace("import Model", "import Block, Model, Open") + given)
     (project / "pyproject.toml").write_text(RECORDED)
     code, out = run(project, "--scanify-remat", "none", "-v", "-rs")
     assert code == 0, out
     lines = [number for number, line in enumerate(model.splitlines(), 1) if "in self.layers:" in line]
     assert f"pyproject.toml::own[src/model.py:{lines[0]}] PASSED" in out
     assert f"pyproject.toml::own[src/model.py:{lines[1]}] SKIPPED" in out
+    assert f"pyproject.toml::own[src/model.py:{lines[2]}] PASSED" in out  # the source leaves its layers open
     assert "`python -m pytest tests` makes no call that runs this loop for two iterations or more" in out
-    assert "2 passed" in out  # with that of the project itself, which is run once
+    assert "3 passed" in out  # with that of the project itself, which is run once
 
 
 def test_without_the_option_there_are_no_cases(project: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scanify.analysis.plan import Refusal
 from scanify.commands.verifying.by_hand import since
 from scanify.commands.verifying.cases import rewrite_for_cases
 from scanify.commands.verifying.target import target_of
@@ -101,15 +102,20 @@ class Comparison:
         return list(done.cases)
 
 
-def rewritten(config: Config, path: Path, remat: str | None) -> Outcome:
-    """Rewrite a file or a folder as its configuration says. Raises Nothing if no loop can be rewritten."""
+def rewritten(config: Config, path: Path, remat: str | None, *, undecided: bool = False) -> Outcome:
+    """Rewrite a file or a folder as its configuration says, loops whose layers the source leaves open if `undecided`.
+
+    Raises Nothing if no loop can be rewritten.
+    """
     project = Project.load([path], selection=Selection(config.root, config.exclude))
+    loops = project.analyse().loops if undecided else ()
     outcome = rewrite_for_cases(
         project,
         stack=config.stack,  # type: ignore[arg-type]
         remat=remat,
         target=form_of(project.every, config.target, config.target_version),
         wanted=config.wants,
+        undecided=frozenset(each.place for each in loops if isinstance(each, Refusal) and each.undecided is not None),
     )
     if not outcome.changes:
         reasons = [f"{where(each.place, config.root)}: {each.rule} {each.reason}" for each in outcome.refused]

@@ -44,7 +44,7 @@ class RewrittenProject:
         """Both versions of every file. Raises Nothing if no loop can be rewritten, ScanifyError as `since_for_runs`."""
         if self.against is not None:
             return since_for_runs(self.against)
-        changes = rewritten(self.config, self.config.root, None).changes
+        changes = rewritten(self.config, self.config.root, None, undecided=True).changes
         first = next(iter(changes))
         return ByHand(changes, first, first)
 
