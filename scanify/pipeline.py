@@ -221,7 +221,7 @@ def rewrite_sources(
     of all edits.
     """
     policy = _expression(remat)
-    found = with_undecided(project.analyse(stack=stack, target=target), undecided)
+    found = with_undecided(project.analyse(stack=stack, target=target), undecided, accept)
     analysis = for_target(project, found, target, remat, accept=accept, keep_lists=keep_lists)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))

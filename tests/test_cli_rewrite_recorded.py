@@ -51,6 +51,31 @@ class Model(eqx.Module):
             x = layer(x)
         return x
 """
+STAGES = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+class Stages(eqx.Module):
+    stages: list
+
+    def __init__(self, stages):
+        self.stages = stages
+
+    def __call__(self, x):
+        for stage in self.stages:
+            for block in stage:
+                x = block(x)
+            x = jnp.concatenate([x, x])
+        return x
+
+
+def case(module=None):
+    keys = jax.random.split(jax.random.key(0), 3)
+    build = Stages if module is None else module.Stages
+    return build([[eqx.nn.Linear(size, size, key=key) for key in keys] for size in (4, 8)]), (jnp.ones(4),)
+"""
 PROGRAM = """\
 import equinox as eqx
 import jax
@@ -81,6 +106,18 @@ def test_loops_that_the_source_leaves_open_are_decided_by_the_run(
     assert "for layer in self.layers:\n            x = jax.nn.relu(layer(x))" in text
     assert "of its layers no two are alike in the run: 3 layers: Linear (a) + Linear (b) + Linear (c)" in said
     assert "differ at .weight: float32[5,4] and float32[6,5]" in said
+
+
+@pytest.mark.parametrize("way", [["--run", "python program.py"], ["--case", "stages.py:case"]], ids=["run", "case"])
+def test_the_loop_in_a_stage_is_decided_if_no_two_stages_are_alike(
+    way: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "stages.py").write_text(STAGES)
+    (folder / "program.py").write_text("from stages import case\n\nmodel, (x,) = case()\nmodel(x)\n")
+    assert run(["rewrite", "stages.py", *way, "--remat", "full"]) == Exit.OK
+    text, said = (folder / "stages.py").read_text(), " ".join(capsys.readouterr().err.split())
+    assert "for stage in self.stages:\n            x = BlockSeq.of(stage" in text
+    assert "of its layers no two are alike in the run: 2 layers: list (a) + list (b)" in said
 
 
 def test_a_loop_that_no_call_runs_is_held_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """The plans for loops whose layers the source leaves open, which a case may decide."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from scanify.analysis.facts import Place
@@ -8,22 +8,29 @@ from scanify.analysis.plan import Analysis, Plan, Refusal
 from scanify.analysis.stack import Called, InitStack
 
 
-def with_undecided(found: Analysis, wanted: Callable[[Place], bool]) -> Analysis:
-    """The same with plans for loops whose layers the source leaves open, at the places that there is evidence of."""
-    in_call, loops = found.in_call, _planned(found.loops, wanted)
-    return replace(found, loops=loops, in_call=None if in_call is None else lambda: _planned(in_call(), wanted))
+def with_undecided(
+    found: Analysis, wanted: Callable[[Place], bool], accept: Callable[[Plan], bool] = lambda plan: True
+) -> Analysis:
+    """The same with plans for loops whose layers the source leaves open, at the places that there is evidence of.
+
+    Of two loops one inside the other, the one whose plan is accepted is planned, and the outer one of two such.
+    """
+    in_call, loops = found.in_call, _planned(found.loops, wanted, accept)
+    return replace(found, loops=loops, in_call=None if in_call is None else lambda: _planned(in_call(), wanted, accept))
 
 
-def _planned(loops: Iterable[Plan | Refusal], wanted: Callable[[Place], bool]) -> tuple[Plan | Refusal, ...]:
+def _planned(
+    loops: Sequence[Plan | Refusal], wanted: Callable[[Place], bool], accept: Callable[[Plan], bool]
+) -> tuple[Plan | Refusal, ...]:
     """The loops with those that are left open as plans, unless another plan changes the same text."""
-    found = list(loops)
-    plans = [loop for loop in found if isinstance(loop, Plan)]
-    for at, loop in enumerate(found):
-        undecided = loop.undecided if isinstance(loop, Refusal) and wanted(loop.place) else None
-        if undecided is not None and not any(_overlap(undecided, plan) for plan in plans):
-            plans.append(undecided)
-            found[at] = undecided
-    return tuple(found)
+    plans = [loop for loop in loops if isinstance(loop, Plan)]
+    left_open = [loop.undecided for loop in loops if isinstance(loop, Refusal) and wanted(loop.place)]
+    chosen: dict[Place, Plan] = {}
+    for plan in sorted((plan for plan in left_open if plan is not None), key=lambda plan: not accept(plan)):
+        if not any(_overlap(plan, other) for other in plans):
+            plans.append(plan)
+            chosen[plan.place] = plan
+    return tuple(chosen.get(loop.place, loop) if isinstance(loop, Refusal) else loop for loop in loops)
 
 
 def _overlap(one: Plan, other: Plan) -> bool:

@@ -9,7 +9,7 @@ from tests.random_projects.trap import Expect
 from tests.random_projects.traps import HARMLESS, TRAPS
 
 EXPECT = {trap.name: trap.expect for trap in (*TRAPS, *HARMLESS)}
-REWRITTEN_GOAL, HELD_GOAL = 0.85, 0.95
+REWRITTEN_GOAL, HELD_GOAL = 0.60, 0.95
 _BAD = (Outcome.SILENT, Outcome.LOUD, Outcome.CRASH, Outcome.BROKEN)
 
 

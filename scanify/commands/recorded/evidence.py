@@ -1,8 +1,9 @@
 """Rewriting on evidence: loops are written that a case or a recorded call shows, and the others are held back."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
@@ -39,33 +40,40 @@ def by_recorded_calls(
     Safe loops that no call reaches stay in. Loops whose layers the source leaves open hold a `BlockSeq`, also if they
     are alike in the run: in another configuration they may not be. Raises CaseFailed if no call can be compared.
     """
+    held: dict[Place, HeldBack] = {}
+    compared: set[Place] = set()
+    shown: frozenset[Place] = frozenset()
+    verified = None
+    while True:
+        outcome = rewrite(partial(_takes, accepted, held))
+        places = {plan.place for plan in outcome.applied}
+        if not verifiable(outcome) or (verified is not None and not places - compared and not places & shown):
+            break
+        verified = verify(outcome)
+        _demand_compared(verified)
+        if failed(verified):
+            return outcome, verified
+        shown = _shown(outcome, verified)
+        compared |= places
+        more = _held(outcome, verified, shown, accepted)
+        if not more:
+            break
+        held |= more
+    outcome = _with_reasons(outcome, held, accepted)
+    return outcome, None if verified is None else with_held_back(verified, outcome)
 
-    def takes(plan: Plan) -> bool:
-        return not plan.left(accepted) or not plan.beyond_cases(accepted)
 
-    outcome = rewrite(takes)
-    if not verifiable(outcome):
-        return _with_reasons(outcome, {}, accepted), None
-    verified = verify(outcome)
+def _takes(accepted: Set[str], held: Container[Place], plan: Plan) -> bool:
+    return plan.place not in held and (not plan.left(accepted) or not plan.beyond_cases(accepted))
+
+
+def _demand_compared(verified: "Verification") -> None:
+    """Raises CaseFailed if no call can be compared."""
     errors = [case.error for case in verified.cases if case.error is not None]
     if len(errors) == len(verified.cases):
         printed = [f"  | {line}" for case in verified.cases for line in case.output.strip().splitlines()[-_PRINTED:]]
         said = [*dict.fromkeys(errors), *(["it printed:", *printed] if printed else [])]
         raise CaseFailed("\n".join(["no file was changed, as no call could be compared", *said]))
-    if failed(verified):
-        return outcome, verified
-    shown = _shown(outcome, verified)
-    held = _held(outcome, verified, shown, accepted)
-    if held:
-        outcome = rewrite(lambda plan: takes(plan) and plan.place not in held)
-        if any(plan.place not in held for plan in outcome.applied if plan.place in shown):
-            verified = verify(outcome)
-            lost = {plan.place for plan in outcome.applied if plan.left(accepted)} - _shown(outcome, verified)
-            if lost and not failed(verified):
-                places = ", ".join(sorted(place.named for place in lost))
-                raise CaseFailed(f"no file was changed, as a second run of the command does not show {places}")
-    outcome = _with_reasons(outcome, held, accepted)
-    return outcome, with_held_back(verified, outcome)
 
 
 def _shown(outcome: Outcome, verified: "Verification") -> frozenset[Place]:
@@ -164,7 +172,7 @@ def _few(plan: Plan, verified: "Verification") -> str:
     """How many iterations the run has of a loop, if in each call these are too few for a scan; else ""."""
     found: list[LoopRun] = []
     for case in verified.cases:
-        runs = [run for run in case.loops if run.iterations is not None and _has_line(plan.place, {_line(run)})]
+        runs = [run for run in _runs(plan, case) if run.iterations is not None]
         unscanned = any(each.startswith(NOTHING_SCANNED) for each in case.findings)
         if any(run.iterations != 1 and not unscanned for run in runs):
             return ""
@@ -191,13 +199,19 @@ def _unlike(plan: Plan, cases: "Sequence[CaseResult]") -> HeldBack | None:
 
     A scan over modules of Flax NNX takes layers of one kind alone.
     """
-    runs = (run for case in cases for run in case.loops if _has_line(plan.place, {_line(run)}))
-    seen = [run.layers for run in runs if run.layers is not None]
+    seen = [run.layers for case in cases for run in _runs(plan, case) if run.layers is not None]
     most = 1 if plan.framework is Framework.NNX else None
     if not seen or not all(each.kinds > 1 and each.kinds >= (most or each.count) for each in seen):
         return None
     which = "no two" if most is None else "not all"
     return HeldBack(f"of its layers {which} are alike in the run: {seen[0].text}", _KEEP, finding=False)
+
+
+def _runs(plan: Plan, case: "CaseResult") -> "list[LoopRun]":
+    """The runs of a plan's loop, without those of loops in its body."""
+    inside = [run for run in case.loops if _has_line(plan.place, {_line(run)})]
+    first = min((run.line for run in inside), default=0)
+    return [run for run in inside if run.line == first]
 
 
 def _reached(case: "CaseResult") -> "Iterable[LoopRun]":

@@ -46,9 +46,15 @@ def _modules(value: Any) -> Sequence[Any]:
         value = list(value)
     elements = list(value.values()) if isinstance(value, dict) else value
     kinds = (eqx.Module,) if nnx is None else (eqx.Module, nnx.Module)
-    if not isinstance(elements, list | tuple) or not all(isinstance(each, kinds) for each in elements):
+    if not isinstance(elements, list | tuple) or not all(_is_layer(each, kinds) for each in elements):
         return ()
     return elements
+
+
+def _is_layer(value: Any, kinds: tuple[type, ...]) -> bool:
+    """True of a module, and of a list of them: the blocks of a stage."""
+    of_stage = isinstance(value, list | tuple) and len(value) > 0
+    return isinstance(value, kinds) or (of_stage and all(_is_layer(each, kinds) for each in value))
 
 
 def _kinds(layers: Sequence[Any]) -> tuple[int, ...]:
