@@ -40,8 +40,8 @@ def rewritten(each: Fixture, target: str, remat: str, stack: Stack | None, folde
 
 
 def _accepted(plan: Plan) -> bool:
-    """Whether a plan is carried out here: where it is safe, and of Flax Linen, where none is and a case is needed."""
-    return plan.safe or plan.framework is Framework.LINEN
+    """True of safe plans, and of those of Flax, of which none is safe and all need a case; groups fail with one."""
+    return plan.safe or (plan.framework in (Framework.NNX, Framework.LINEN) and plan.rule != "SCN102")
 
 
 def refused(each: Fixture, target: str, remat: str, folder: Path) -> Row | None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.alike.alike import Alike, homogeneity
 from scanify.analysis.alike.gain import Gain, gain_of
-from scanify.analysis.classes.nnx import PACKAGE
 from scanify.analysis.decide.bodies import bodies_of
 from scanify.analysis.decide.iterators import iterator_problems
 from scanify.analysis.decide.lengths import other_lengths
@@ -199,25 +198,15 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
         if value and all(isinstance(each, Array) and (each.shape or "").endswith(RESIZED) for each in options(value)):
             text = f"`{name}` has another size after each layer: a part of it goes on, or more behind it"
             yield "SCN216", text, place
-        if value and any(_is_nnx(project, each) for each in parts_of(value)):
-            yield "SCN206", f"`{name}` is an object of Flax NNX after each layer; a scan carries arrays", place
     for name, node, value in body.ys:
         start = f"`{name}` collects" if name else "this returns"
-        function = any(isinstance(each, Function | Applied) for each in parts_of(value))
-        if function or any(_is_nnx(project, each) for each in parts_of(value)):
-            what = "a function" if function else "an object of Flax NNX"
-            yield "SCN206", f"{start} {what} for each layer; a scan collects arrays", _place(loop, node)
+        if any(isinstance(each, Function | Applied) for each in parts_of(value)):
+            yield "SCN206", f"{start} a function for each layer; a scan collects arrays", _place(loop, node)
 
 
 def _holds_arrays(value: Type | None) -> bool:
     """True of arrays, and of what an operation returns that is an obligation already."""
     return all(isinstance(each, Array) or (isinstance(each, Unknown) and each.noted) for each in options(value))
-
-
-def _is_nnx(project: ProjectFacts, value: Type) -> bool:
-    """True of modules, variables and streams of Flax NNX, which jax does not take for arrays."""
-    own = isinstance(value, Object) and project.classes.is_nnx(value.cls)
-    return own or (isinstance(value, LibraryObject) and value.qualname.startswith(PACKAGE))
 
 
 def _reason(loop: Loop, layers: LayerList, problem: Problem) -> str:

@@ -51,7 +51,6 @@ class Base(ABC):
         self.muted = 0
         self.raising = 0
         self.active: list[ast.AST] = []
-        self.parts: set[int] = set()  # the nodes of which only a part or the length is read
 
     # -- obligations -----------------------------------------------------------------------------------------------
 
@@ -248,18 +247,6 @@ class Base(ABC):
     def call_library_object(
         self, env: Env, node: ast.expr, value: LibraryObject, args: Types, keywords: Named
     ) -> Type: ...
-
-    @abstractmethod
-    def construct_nnx(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type: ...
-
-    @abstractmethod
-    def of_nnx(self, env: Env, node: ast.expr, value: LibraryObject, name: str) -> Type: ...
-
-    @abstractmethod
-    def writes_variable(self, target: ast.expr, env: Env) -> bool: ...
-
-    @abstractmethod
-    def note_beside(self, env: Env, node: ast.expr, value: Type, name: str = "") -> None: ...
 
 
 def code_of(module: Module, node: ast.AST) -> str:

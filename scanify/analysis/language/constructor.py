@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from scanify.analysis.classes.nnx import PACKAGE
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.types import (
@@ -32,6 +31,8 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
 
     Every operation of the constructor must be understood, and none may branch on the key.
     """
+    if project.classes.is_nnx(cls):  # what is written compares its layers, and calls of them are an obligation
+        return ()
     method = project.classes.method(cls, "__init__")
     walker = _ConstructorWalker(project)
     made: dict[str, Type] = {}
@@ -49,9 +50,6 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
         unknown = next((each for each in unknowns if not each.declared), None)
         if unknown is not None:
             text = f"`{name}` of `{cls.name}` is not shown: {unknown.why}"
-            found.append(Obligation(_KIND, text, cls.module.place(cls.node)))
-        if any(_is_passed(project, each) for each in _held_in(value)):
-            text = f"`{name}` of `{cls.name}` may be one object of Flax NNX in all layers"
             found.append(Obligation(_KIND, text, cls.module.place(cls.node)))
     found += [Obligation(kind=_KIND, text=text, place=place) for text, place in effects]
     return tuple(found)
@@ -78,16 +76,8 @@ def _held_in(value: Type) -> Iterator[Type]:
                 for _, each in fields or ():
                     yield from _held_in(each)
             case LibraryObject(arguments=arguments):
-                for key, each in arguments or ():
-                    if key != "rngs":  # modules of Flax NNX fork their streams
-                        yield from _held_in(each)
-
-
-def _is_passed(project: ProjectFacts, value: Type) -> bool:
-    """True of a module, a variable or a stream of Flax NNX that a constructor was given, and did not make."""
-    if isinstance(value, Object):
-        return value.made is None and project.classes.is_nnx(value.cls)
-    return isinstance(value, LibraryObject) and value.arguments is None and value.qualname.startswith(PACKAGE)
+                for _, each in arguments or ():
+                    yield from _held_in(each)
 
 
 def is_key_name(name: str) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.facts import Place
-from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.language.carries import kept_conditions, start_conditions
@@ -187,14 +186,9 @@ class _LoopWalker(Walker):
     def evaluate(self, node: ast.expr, env: Env) -> Type:
         if node is self.target and not self.passes:
             self.at_target(env)
-        if isinstance(node, ast.Attribute | ast.Subscript):
-            self.parts.add(id(node.value))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
-            self.parts.update(map(id, node.args))
         value = super().evaluate(node, env)
         if node in self.types and self.inside:
             self.types[node] = value
-        self.note_beside(env, node, value)
         return value
 
     def local_function(self, node: ast.FunctionDef, env: Env) -> Type:
@@ -228,10 +222,6 @@ class _LoopWalker(Walker):
     def _iteration(self, env: Env) -> None:
         self.inside = True
         muted, self.muted = self.muted, 0
-        self.level = len(self.active)
-        targets = (name for walk in self.loop.walks for name in target_names(walk.target))
-        self.bound = self._bound_in_loop().union(targets) - set(self.shape.carry)
-        self.layers_text = self.loop.code(self.shape.layer.base)
         for name in _OF_CODE:
             if any(self.index.paths_with(name)):
                 text = f"`{name}` of functions, which code of the project names, is not replaced"
@@ -257,7 +247,7 @@ class _LoopWalker(Walker):
         self.result.results = {name: again.names[name] for name in carries if name in again.names}
         self._keeps(carries, again)
         self.result.ys = [(name, node, self.types[node]) for name, node in wanted]
-        self.muted, self.level = muted, None
+        self.muted = muted
         self.inside = False
         self.reached = True
         if self.result.layers is None:
@@ -304,6 +294,9 @@ class _LoopWalker(Walker):
         every = options(without_none(found))
         shown = [each for each in every if not isinstance(each, Unknown)] if self._all_made() else every
         known = join([*shown, *self._made_too(found)])
+        classes = [each.cls if isinstance(each, Object) else each for each in options(known)]
+        if any(map(self.classes.is_nnx, classes)):
+            known = self.result.layers = Unknown("a call may write to variables that other code holds")
         if any(not isinstance(each, Object | LibraryObject | Items | Function) for each in options(known)):
             self.result.opaque = True
             return LibraryObject(LAYER)

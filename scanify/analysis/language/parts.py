@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from scanify.analysis.classes.nnx import VARIABLES
 from scanify.analysis.language.types import (
     Array,
     Function,
@@ -18,7 +17,6 @@ from scanify.analysis.language.types import (
     Union,
     Unknown,
     join,
-    options,
 )
 
 
@@ -72,11 +70,3 @@ def with_arrays(value: Type, change: Callable[[Array], Array]) -> Type:
             return join(with_arrays(each, change) for each in found)
         case _:
             return value
-
-
-def as_array(value: Type) -> Type:
-    """A value as operators and functions of arrays read it: of a variable of Flax NNX they read the array."""
-    parts = list(options(value))
-    if any(isinstance(each, LibraryObject) and each.qualname in VARIABLES for each in parts):
-        return join(Array() if getattr(each, "qualname", "") in VARIABLES else each for each in parts)
-    return value

@@ -162,7 +162,6 @@ class Env:
     this: "Type | None" = None  # the object of the method
     facts: Names = NO_NAMES  # what the function does with its names
     inline: bool = False  # a comprehension, which runs where it stands
-    depth: int = 0  # functions that call one another around it
 
     def lookup(self, name: str) -> "Type | None":
         """The type of a local name, or of one of a function around; None for names of the module."""

@@ -6,11 +6,10 @@ A name that is not listed is not understood. The lists are of functions, never o
 import ast
 from itertools import zip_longest
 
-from scanify.analysis.classes import nnx
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.libraries.python import ACTING
-from scanify.analysis.language.parts import as_array, element_of, plain_arrays, with_arrays
+from scanify.analysis.language.parts import element_of, plain_arrays, with_arrays
 from scanify.analysis.language.shapes import (
     SAME_SHAPE,
     cast_of,
@@ -114,8 +113,6 @@ class Libraries(Base):
             return self.call_builtin(env, node, name, args, keywords)
         if self.index.patches.in_module(package.rpartition(".")[2], name):
             return self.note(env.module, node, f"code of the project puts another function at `{qualname}`")
-        if qualname in nnx.WRAPPERS | nnx.VARIABLES | nnx.STREAMS:
-            return self.construct_nnx(env, node, qualname, args, keywords)
         if qualname in tables.CALLERS:
             return self.transformed(env, node, qualname, args, keywords)
         if name in HIGHER and (tables.is_listed(qualname) or qualname == "equinox.tree_at"):
@@ -138,8 +135,6 @@ class Libraries(Base):
         """The result of a function that only computes, given data."""
         package, _, name = qualname.rpartition(".")
         root = package.partition(".")[0]
-        if root in ("jax", "flax", "einops"):
-            args, keywords = list(map(as_array, args)), {key: as_array(each) for key, each in keywords.items()}
         values = [*args, *keywords.values()]
         if not isinstance(keywords.get("out", Nothing()), Nothing) or len(args) > _arity(root, name):
             return self.effect(env.module, node, f"`{code_of(env.module, node)}` writes into an array")

@@ -123,8 +123,7 @@ class Calls(Base):
         if self.walked > _MOST:
             home, place = at or (Env(module), node)
             return self.note(home.module, place, f"more than {_MOST:,} calls are read for this loop")
-        depth = 0 if self.muted else len(self.active) + 1
-        env = Env(module, {}, function.around, function.owner, "", function.bound, names_of(node), depth=depth)
+        env = Env(module, {}, function.around, function.owner, "", function.bound, names_of(node))
         if not self._bind_arguments(env, function, args, keywords):
             home, place = at or (Env(module), node)
             return self.note(home.module, place, "its arguments do not fit the parameters that are shown")
@@ -189,7 +188,6 @@ class Calls(Base):
             if each.arg not in names and default is not None:
                 with self.silent():
                     found = self.evaluate(default, home)
-                self.note_beside(home, default, found, each.arg)
                 if not is_fixed(found):
                     found = Unknown(f"`{each.arg}` has a default that code may change")
                 names[each.arg] = found

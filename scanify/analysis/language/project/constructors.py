@@ -12,7 +12,6 @@ from scanify.analysis.language.types import (
     Fields,
     Function,
     Given,
-    LibraryObject,
     Object,
     Type,
     Unknown,
@@ -174,8 +173,6 @@ class Constructors(Base):
         found = self.annotated(module, arg.annotation)
         if found is not None:
             return found
-        if arg.arg == "rngs" and arg.annotation is None and "flax.nnx" in module.imports.values():
-            return LibraryObject("flax.nnx.Rngs")
         if arg.annotation is None:
             return Given(arg.arg, module.place(arg).named)
         line = module.place(arg.annotation).named

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from scanify.analysis.classes import nnx
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
@@ -140,8 +139,6 @@ class Objects(Base):
             return self._of_super(env, node, value, name)
         if value.qualname == "jax.at":
             return LibraryFunction(f"jax.at.{name}", value)
-        if value.qualname.startswith(nnx.PACKAGE):
-            return self.of_nnx(env, node, value, name)
         if value.qualname.startswith("equinox.nn."):
             if name in _ARRAY_FIELDS:
                 return join([Array(), Nothing()]) if "bias" in name else Array()
@@ -206,8 +203,6 @@ class Objects(Base):
         found = [self.in_class(env, node, value, cls, name) for cls in self.alternatives(value)]
         known = [each for each in found if each is not None]
         if known:
-            if not self.classes.is_nnx(value.cls):
-                self.note_beside(env, node, join(known), value.cls.name)
             return join(known)
         return self.note(env.module, node, f"`{value.cls.name}` has no `{name}` that is shown")
 
@@ -367,9 +362,7 @@ class Objects(Base):
             return self.decorated(Function(owner.module, function, None, bound, owner), Env(owner.module))
         constant = self.classes.constant(cls, name)
         if constant is not None:
-            value = self._constant_of(constant, name)
-            self.note_beside(env, node, value, cls.name)
-            return value
+            return self._constant_of(constant, name)
         if name in ("__name__", "__qualname__", "__doc__"):
             return Static()
         return self.note(env.module, node, f"`{cls.name}` has no `{name}` that is shown")

@@ -3,7 +3,6 @@
 import ast
 
 from scanify.analysis.classes.classes import library_module
-from scanify.analysis.classes.nnx import PACKAGE, STREAMS, VARIABLES
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
@@ -107,9 +106,7 @@ class Annotations(Base):
                 self.active.pop()
                 return found
             case External(qualname) if library_module(qualname):
-                return LibraryObject(qualname) if qualname.startswith(("equinox.nn.", PACKAGE)) else None
-            case External(qualname) if qualname in STREAMS | VARIABLES:
-                return LibraryObject(qualname)
+                return LibraryObject(qualname) if qualname.startswith("equinox.nn.") else None
             case External(qualname) if qualname.startswith("equinox.nn.State"):
                 return LibraryObject("equinox.nn.State")
             case External(qualname) if qualname.partition(".")[0] in _SOURCES:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.parts import as_array
 from scanify.analysis.language.shapes import LAST_AXIS, result_cast, weakened
 from scanify.analysis.language.types import (
     Array,
@@ -50,7 +49,6 @@ class Operators(Base):
         self, node: ast.AST, operator: ast.AST, parts: Sequence[ast.expr], values: Sequence[Type], env: Env
     ) -> Type:
         """The type of an operator's result."""
-        values = list(map(as_array, values))
         if (noted := noted_in(values)) is not None:
             return noted
         name = _OPERATORS[type(operator)]

@@ -269,8 +269,6 @@ class Statements(Base):
                 self.store_own(name, value, env)
             case ast.Subscript():
                 self._store_item(target, value, env)
-            case _ if self.writes_variable(target, env):
-                pass
             case _:
                 self.effect(env.module, target, f"the body assigns to `{code_of(env.module, target)}`")
 
@@ -315,7 +313,7 @@ class Statements(Base):
     def _store_item(self, target: ast.Subscript, value: Type, env: Env) -> None:
         holder = without_none(self.evaluate(target.value, env))  # to store into None raises in a scan, too
         index = self.evaluate(target.slice, env)
-        if (isinstance(holder, Unknown) and holder.noted) or self.writes_variable(target, env):
+        if isinstance(holder, Unknown) and holder.noted:
             return
         if isinstance(holder, Given) and self._is_collected(target.value):
             return  # the caller's list: that nothing else reads it is a condition of its own
@@ -356,8 +354,7 @@ class Statements(Base):
         )
         value = self.evaluate(node.value, env)
         if held is None:
-            if not self.writes_variable(node.target, env):
-                self.effect(env.module, node, f"`{code_of(env.module, node.target)}` is changed in place")
+            self.effect(env.module, node, f"`{code_of(env.module, node.target)}` is changed in place")
             return True
         before = self.evaluate(held, env)
         for option in options(before):

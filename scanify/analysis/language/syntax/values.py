@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scanify.analysis.classes.classes import library_module
-from scanify.analysis.classes.nnx import VARIABLES
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.meaning import Package as IndexPackage
 from scanify.analysis.index.module import Module
@@ -255,8 +254,6 @@ class Expressions(Base):
                 return value
             case LibraryObject(qualname="jax.at"):
                 return value
-            case LibraryObject(qualname=qualname) if qualname in VARIABLES:
-                return Array()
             case LibraryFunction(qualname=qualname) if qualname.rpartition(".")[2] in ("s_", "index_exp", "r_", "c_"):
                 return Static() if is_static(index) else Array()
             case Object():
@@ -357,7 +354,7 @@ class Expressions(Base):
         if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
             return self.note(env.module, node, "`:=` in a comprehension binds a name around it")
         lazy = isinstance(node, ast.GeneratorExp)
-        inner = Env(env.module, {}, env, env.owner, "", inline=not lazy, depth=env.depth)
+        inner = Env(env.module, {}, env, env.owner, "", inline=not lazy)
         for number, each in enumerate(node.generators):
             if each.is_async:
                 return self.note(env.module, node, "it waits")
