@@ -173,8 +173,8 @@ class Plan:
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `linen` is what becomes of the layers where they are modules of Flax Linen.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
-    `replaced` are stretches of the loop that stand in a function of one layer as other texts. `trees` says that the
-    layers are no modules but trees of arrays.
+    `reverse` says that all are, from the last one. `replaced` are stretches of the loop that stand in a function of one
+    layer as other texts. `trees` says that the layers are no modules but trees of arrays.
     """
 
     place: Place
@@ -199,6 +199,7 @@ class Plan:
     collections: tuple[Collection, ...] = ()
     unset: tuple[str, ...] = ()
     numbers: str | None = None
+    reverse: bool = False
     replaced: tuple[Replacement, ...] = ()
     exits: frozenset[str] = frozenset()
     bodies: Bodies = Bodies()

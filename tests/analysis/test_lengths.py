@@ -26,7 +26,11 @@ OF_ANOTHER_LENGTH = {
     "fewer keys": ("zip(self.layers, jr.split(x, len(self.layers) - 1))", "", "as many keys as there are layers"),
     "an array of ones": ("zip(self.layers, jnp.ones((5, 8)))", "", "has 5 elements"),
     "an array of numbers from a start on": ("zip(self.layers, jnp.arange(1, 4))", "", "has as many elements"),
-    "a part of an array": ("zip(self.layers, self.gains)", "self.gains = jnp.linspace(0.0, 1.0, 9)[1:-1]", "has as many elements"),
+    "a part of an array": (
+        "zip(self.layers, self.gains)",
+        "self.gains = jnp.linspace(0.0, 1.0, 9)[1:-1]",
+        "has as many elements",
+    ),
     "an array of a list": ("zip(self.layers, jnp.array([0.5, 1.0]))", "", "has 2 elements"),
     "a field that is an array": ("zip(self.layers, self.gains)", "self.gains = jnp.zeros(3)", "has 3 elements"),
     "one fewer than the caller says": (

@@ -100,12 +100,10 @@ def test_of_layers_of_a_class_that_is_not_shown_only_a_run_can_tell():
 @pytest.mark.parametrize(
     "walked",
     [
-        "reversed(self.layers)",
         "self.layers[1:]",
         "self.layers[:-1]",
         "reversed(self.layers[:-1])",
         "self.layers[1:][::-1]",
-        "list(reversed(self.layers))",
         "tuple(reversed(list(self.layers[1:])))",
     ],
 )
@@ -113,6 +111,13 @@ def test_a_part_of_the_list_and_its_reverse_are_taken_in_the_call(walked):
     plan = sequence(model(f"for layer in {walked}:\n    x = layer(x)"))
     assert (plan.container, plan.safe) == (walked, True)
     assert isinstance(plan.stack, CallStack)
+
+
+@pytest.mark.parametrize("walked", ["reversed(self.layers)", "self.layers[::-1]", "list(reversed(self.layers))"])
+def test_a_whole_list_is_applied_in_reverse_as_it_is_stacked(walked):
+    plan = only(model(f"for layer in {walked}:\n    x = layer(x)"))
+    assert isinstance(plan, Plan) and isinstance(plan.stack, InitStack)
+    assert (plan.container, plan.safe, plan.reverse, plan.rule) == ("self.layers", True, True, "SCN101")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,16 @@ def test_the_annotation_of_the_field_changes_with_it() -> None:
 
 CALL = {
     "parameter": ("self.layers = layers", LOOP, "callers of `Model` give the list"),
-    "reversed": (f"self.layers = {MANY}", LOOP.replace("self.layers", "reversed(self.layers)"), "in another order"),
+    "a part reversed": (
+        f"self.layers = {MANY}",
+        LOOP.replace("self.layers", "reversed(self.layers[1:])"),
+        "in another order",
+    ),
+    "reversed beside keys": (
+        f"self.layers = {MANY}",
+        "for layer, k in zip(reversed(self.layers), keys):\n    x = layer(x, k)\nreturn x",
+        "in another order",
+    ),
     "slice": (f"self.layers = {MANY}", LOOP.replace("self.layers", "self.layers[1:]"), "a part of the list"),
     "two lists": (f"self.layers = {MANY}", LOOP.replace("self.layers", "self.layers + self.layers"), "several lists"),
     "local": (

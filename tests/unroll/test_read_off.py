@@ -234,6 +234,17 @@ for block in self.blocks:
 return x
 """,
     ),
+    "from the last layer": (
+        """\
+x = self.blocks.fold_via(Block.__call__, reverse=True)(x)
+return x
+""",
+        """\
+for block in reversed(self.blocks):
+    x = block(x)
+return x
+""",
+    ),
     "some of the layers": (
         """\
 x = self.blocks.take(range(1, 3)).fold(x)
@@ -261,7 +272,8 @@ def test_the_loop_is_what_a_person_writes(name: str) -> None:
 REFUSED = {
     "x = jax.nn.relu(self.blocks.fold(x))\nreturn x": "larger expression",
     "x, ys = self.blocks.scan_via(Block.pair)(x)\nreturn x": "`scan_via` has no loop",
-    "x = self.blocks.fold_via(Block.__call__, reverse=True)(x)\nreturn x": "in reverse",
+    "x = self.blocks.fold_via(Block.__call__, reverse=back)(x)\nreturn x": "may go through the layers in reverse",
+    "x = self.blocks.fold_via(Block.__call__, in_axes=(0,), reverse=True)(x, scales)\nreturn x": "more than its layers",
     "x = self.blocks.fold_via(Block.__call__, in_axes=AXES)(x, scales)\nreturn x": "`in_axes` are not axes",
     "x = self.blocks.fold_via(Block.__call__, in_axes=(1,))(x, scales)\nreturn x": "`in_axes` are not axes",
     "x = self.blocks.fold(*x)\nreturn x": "spelled out",

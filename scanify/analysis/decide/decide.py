@@ -111,6 +111,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
         collections=shape.collections,
         unset=shape.unset,
         numbers=layers.walk.numbers if layers.walk.order is Order.NUMBERED and not in_call else None,
+        reverse=layers.walk.order is Order.REVERSED and not in_call,
         replaced=loop.replaced,
         exits=shape.exit_words,
         bodies=fact.bodies,
@@ -123,7 +124,8 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
 def _are_equal(fact: LoopFact, in_call: bool) -> bool:
     """True if what is stacked are all layers of the list as it was built."""
     layers = fact.layers
-    if layers.walk.order not in (Order.WHOLE, Order.NUMBERED) or len(layers.walk.bases) > 1:
+    whole = (Order.WHOLE, Order.NUMBERED) if in_call else (Order.WHOLE, Order.REVERSED, Order.NUMBERED)
+    if layers.walk.order not in whole or len(layers.walk.bases) > 1:
         return False
     if layers.of_dict or layers.parameter:
         return False
@@ -150,9 +152,9 @@ def _target(loop: Loop, target: ast.expr) -> str:
 
 def _container(loop: Loop, layers: LayerList, in_call: bool) -> str:
     walk = layers.walk
-    if walk.order not in (Order.WHOLE, Order.NUMBERED) or len(walk.bases) > 1 or layers.of_dict:
+    if walk.order not in (Order.WHOLE, Order.REVERSED, Order.NUMBERED) or len(walk.bases) > 1 or layers.of_dict:
         return walk.text
-    if walk.order is Order.NUMBERED and in_call:
+    if walk.order is not Order.WHOLE and in_call:
         return walk.text
     return loop.module.code(walk.base)
 

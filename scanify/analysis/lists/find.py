@@ -211,7 +211,7 @@ def _with_sites(loop: Loop, layers: LayerList, found: Sites) -> LayerList:
     base = loop.code(walk.base) if walk.element is None else walk.text
     if layers.of_dict:
         reason = f"the layers are the values of the dict `{base}`"
-    elif walk.order in (Order.REVERSED, Order.SLICE, Order.OTHER) or len(walk.bases) > 1:
+    elif walk.order in (Order.SLICE, Order.OTHER) or len(walk.bases) > 1 or _only_in_call(loop, walk):
         reason = f"the loop walks a part of the list, or in another order: `{walk.text}`"
     elif layers.sequential and loop.form is not Form.SEQUENTIAL:
         reason = f"`{base}` holds the layers of a `Sequential`"
@@ -221,6 +221,14 @@ def _with_sites(loop: Loop, layers: LayerList, found: Sites) -> LayerList:
         sites, in_call = found.sites, found.in_call
         return replace(layers, sites=sites, annotations=found.annotations, in_call=in_call, refusal=found.refusal)
     return replace(layers, in_call=CallStack(reason), refusal=found.refusal)
+
+
+def _only_in_call(loop: Loop, walk: Walk) -> bool:
+    """True of a walk backwards with more than a carry: a scan in reverse takes all that it walks from the last one."""
+    if walk.order is not Order.REVERSED:
+        return False
+    shape = shape_of(loop, walk)
+    return bool(shape.xs or shape.collections or shape.exit_words) or loop.element is not None
 
 
 def _open(loop: Loop, base: ast.expr, text: str) -> Obligation:

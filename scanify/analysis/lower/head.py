@@ -210,7 +210,8 @@ class HeadReader:
         known = below.order is not Order.OTHER
         via = below.via if below.via == "values" or (known and name in _COPIES and below.via) else name
         if name == "reversed":
-            order = Order.REVERSED if known else Order.OTHER
+            part = Order.SLICE if known else Order.OTHER
+            order = Order.REVERSED if below.order is Order.WHOLE else part
             beside = f"list({walk.text})"
             return replace(below, source=walk.source, text=walk.text, beside=beside, order=order, via=via)
         plain = below.order is Order.WHOLE and len(below.bases) == 1
@@ -221,7 +222,7 @@ class HeadReader:
     def _sliced(self, walk: Walk, source: ast.Subscript, part: ast.Slice) -> Walk:
         below = self.walk(_Pair(walk.target, source.value, walk.cut))
         backwards = part.lower is part.upper is None and _is_minus_one(part.step)
-        order = Order.REVERSED if backwards and below.order in (Order.WHOLE, Order.SLICE) else Order.SLICE
+        order = Order.REVERSED if backwards and below.order is Order.WHOLE else Order.SLICE
         if below.order is Order.OTHER:
             return replace(walk, base=source.value, bases=(source.value,), order=Order.SLICE)
         return replace(walk, base=below.base, bases=below.bases, order=order, via=below.via)

@@ -33,8 +33,8 @@ class Form(Enum):
 class Order(Enum):
     """Which elements of `base` a walk goes through, and in which order.
 
-    WHOLE: all, in theirs. REVERSED: from the last one, of a slice too. SLICE: a part. NUMBERED: those that `numbers`
-    count to. VALUES: those of a dict, in its order. OTHER: by a way that is not followed, `via` has its name.
+    WHOLE: all, in theirs. REVERSED: all, from the last one. SLICE: a part, or a part backwards. NUMBERED: those that
+    `numbers` count to. VALUES: those of a dict, in its order. OTHER: by a way that is not followed, `via` has its name.
     """
 
     WHOLE = "whole"

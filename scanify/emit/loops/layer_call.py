@@ -13,19 +13,25 @@ def fold_call(plan: Plan, start: str) -> tuple[str, list[str], list[str] | None]
     call = plan.call
     if call is None or len(plan.carry) != 1 or plan.collections:
         return None
-    if call.method == "__call__" and not call.arguments and not plan.xs:
+    if call.method == "__call__" and not call.arguments and not plan.xs and not plan.reverse:
         return "fold", [start], None
     if call.owner is None or not arguments_stand_alone(plan, call):
         return None
     function = [f"{call.owner}.{call.method}"]
     if call.arguments:
         function.append(f"in_axes={in_axes(call)}")
+    function += options(plan)
     arguments = [start]
     source = {xs.target: xs.source for xs in plan.xs}
     for argument in call.arguments:
         text = argument.text if argument.axis is None else source[argument.text]
         arguments.append(f"{argument.keyword}={text}" if argument.keyword else text)
     return "fold_via", function, arguments
+
+
+def options(plan: Plan) -> list[str]:
+    """What a scan is told beside its function."""
+    return ["reverse=True"] if plan.reverse else []
 
 
 def arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:

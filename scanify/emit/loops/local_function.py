@@ -8,6 +8,7 @@ from scanify.emit.edits import Edit
 from scanify.emit.loops.comments import comments_of, without
 from scanify.emit.loops.enclosing import begins_function
 from scanify.emit.loops.function import flat, function_over_layer
+from scanify.emit.loops.layer_call import options
 from scanify.emit.loops.loops_around import loops_around
 from scanify.emit.loops.made_empty import made_empty
 from scanify.emit.names.free_names import free_names
@@ -45,7 +46,7 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
         function = function_over_layer(plan, loop, name, [*parameters, *shared], unpacking, given)
         front = _moved(function.text, style, around.indent)
     axes = [str(xs.axis) for xs in plan.xs] + ["None" for _ in shared or () if front is not None]
-    apply = [name, *([f"in_axes={layout.tuple_display(axes)}"] if axes else [])]
+    apply = [name, *([f"in_axes={layout.tuple_display(axes)}"] if axes else []), *options(plan)]
     head = f"{function.outputs.assigned} = {stack}.{function.outputs.method}"
     initial = layout.pattern(["None" if one in plan.unset else one for one in plan.carry])
     first = [f"({initial})" if len(plan.carry) > 1 else initial] if plan.carry else []

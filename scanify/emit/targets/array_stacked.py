@@ -7,7 +7,7 @@ from scanify.analysis.plan import Folded, Framework, Holds, Plan
 from scanify.analysis.stack import CallStack, OneTrace
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
-from scanify.emit.loops.layer_call import arguments_stand_alone, fold_call, in_axes
+from scanify.emit.loops.layer_call import arguments_stand_alone, fold_call, in_axes, options
 from scanify.emit.loops.local_function import call_of_local_function, scope_start
 from scanify.emit.loops.sites import Stacking, site_edits
 from scanify.emit.names.imports import Import
@@ -104,7 +104,7 @@ def _fold_edit(plan: Plan, context: Context, folded: Folded) -> Edit:
         parameters = [plan.layer, *plan.carry, *(xs.target for xs in plan.xs)]
         first, shared = lambda_of(plan, parameters, folded.update, context.texts[plan.place.path])
         sources = (layout.as_argument(xs.source, alone=False) for xs in plan.xs)
-        known = "fold_via", first, [start, *sources, *shared]
+        known = "fold_via", [*first, *options(plan)], [start, *sources, *shared]
     method, first, second = known
     head = f"{_stack(plan, context, _policy(context))}.{method}"
     return in_its_place(plan, head, first, second, context)

@@ -50,7 +50,7 @@ def _uses(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> Itera
         one for one in plans if isinstance(one.stack, InitStack) and set(one.stack.sites) & set(plan.stack.sites)
     ]
     for one in together:
-        if one.container != plan.container or one.numbers is not None:
+        if one.container != plan.container or one.numbers is not None or one.reverse:
             yield OtherUse(f"the loop at {one.place.named} walks {one.container} in another way")
         elif _reads_itself(one, texts):
             yield OtherUse(f"the loop at {one.place.named} reads {one.container} in its body")

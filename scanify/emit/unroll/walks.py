@@ -34,7 +34,8 @@ class Walk:
     """`stack.method(function, in_axes=...)(initial, *arguments)`.
 
     `container` is what is walked, as it stands in the source, and `taken` the positions of its layers where only some
-    are. `function` is None where each layer is called itself, `initial` where nothing is carried.
+    are; `reverse` says that the last one is the first. `function` is None where each layer is called itself, `initial`
+    where nothing is carried.
     """
 
     call: ast.Call
@@ -45,6 +46,7 @@ class Walk:
     function: ast.expr | None
     initial: ast.expr | None
     arguments: tuple[Argument, ...]
+    reverse: bool = False
 
 
 def method_of(call: ast.Call) -> tuple[ast.expr, str, ast.Call | None] | None:
@@ -71,8 +73,9 @@ def read_walk(parsed: Module, call: ast.Call, container: ast.expr, taken: ast.ex
             return f"`{name}` is not given one function alone"
     elif any(isinstance(each, ast.Starred) for each in call.args) or None in options:
         return "what the layers are given is not spelled out (`*` or `**`)"
-    if "reverse" in options and not _is_constant(options["reverse"], False):
-        return "it goes through the layers in reverse"
+    reverse = options.get("reverse", ast.Constant(value=False))
+    if not isinstance(reverse, ast.Constant) or not isinstance(reverse.value, bool):
+        return "it may go through the layers in reverse"
     values, named = list(call.args), [each for each in call.keywords if inner is not None or each.arg not in own]
     if any(isinstance(each, ast.Starred) for each in values) or any(each.arg is None for each in named):
         return "what the layers are given is not spelled out (`*` or `**`)"
@@ -89,12 +92,10 @@ def read_walk(parsed: Module, call: ast.Call, container: ast.expr, taken: ast.ex
     arguments += [
         Argument(parsed.code(each.value), str(each.arg), axis) for each, axis in zip(named, later, strict=True)
     ]
+    if reverse.value and (METHODS[name] != "fold" or taken is not None or any(each.per_layer for each in arguments)):
+        return "it goes through more than its layers in reverse"
     function = inner.args[0] if inner is not None else None
-    return Walk(call, stack, container, taken, METHODS[name], function, initial, tuple(arguments))
-
-
-def _is_constant(node: ast.expr, value: object) -> bool:
-    return isinstance(node, ast.Constant) and node.value is value
+    return Walk(call, stack, container, taken, METHODS[name], function, initial, tuple(arguments), reverse.value)
 
 
 def _axes(node: ast.expr | None, count: int, keywords: Sequence[str]) -> list[bool] | None:

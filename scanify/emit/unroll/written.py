@@ -151,7 +151,7 @@ def _header(
         target, source = _zipped(inner)
         whole = f"({target})" if left or (layer and "," in layer and not layer.startswith("(")) else target
         return f"for {numbered[0]}, {whole} in enumerate({source}):", None
-    return _for([(layer, container), *items]), None
+    return _for([(layer, f"reversed({container})" if walk.reverse else container), *items]), None
 
 
 def _zipped(pairs: list[tuple[str, str]]) -> tuple[str, str]:
