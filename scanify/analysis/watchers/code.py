@@ -1,10 +1,11 @@
-"""Evaluate expressions, and the statements that give values to names, attributes and results: by names alone."""
+"""Evaluate expressions, and the statements that give values to names, attributes and results: by names alone.
+
+All functions of a name share their results, all attributes of a name their value.
+"""
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
 
-from scanify.analysis.classes.classes import Classes
 from scanify.analysis.index import Definition, External, Index, Meaning, Module
 from scanify.analysis.language.tables import MEASURES
 from scanify.analysis.lower.nodes import nodes_in
@@ -12,21 +13,25 @@ from scanify.analysis.lower.scope import FUNCTIONS, own_nodes, parameters, paren
 from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.watchers.names import imported, local_scope, meanings
 from scanify.analysis.watchers.values import (
+    CONTAINER,
+    KINDS,
     MODEL,
     NOTHING,
+    OBJECT,
+    SUPER,
     TREE,
     UNKNOWN,
-    Instance,
     Named,
     Store,
     Value,
+    atoms_of,
     join,
+    part,
     tuple_of,
     value_of,
+    whole,
 )
 
-CONTAINER, SUPER = "builtins.list()", "builtins.super()"
-"""A list, a dict or a set of the project's own; what `super()` returns."""
 _PROPERTIES = {"property", "cached_property"}
 _OPENS = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 _EXPRESSIONS = (ast.Call, ast.Lambda, ast.Attribute, ast.JoinedStr, ast.BinOp)
@@ -38,9 +43,9 @@ class Code(Store):
 
     def __init__(self, index: Index, models: Collection[Definition], lists: Iterable[str]) -> None:
         super().__init__()
-        self.index, self.classes, self.models = index, Classes(index), models
+        self.index, self.models = index, {each.node for each in models}
         self.definitions: dict[str, list[tuple[Module, ast.AST]]] = {}
-        self._fields = {name for each in models for name in self._fields_of(each)}
+        self._fields = set(MEASURES)
         self._memo: dict[ast.AST, Value] = {}  # of one run
         self._parts: dict[ast.AST, list[ast.AST]] = {}  # of each unit
         for name in lists:
@@ -48,12 +53,17 @@ class Code(Store):
 
     def look_at(self, module: Module) -> None:
         """Evaluate a module with all of its functions and classes."""
-        if module.tree not in self.units:
-            self.add_unit(module, module.tree)
-            for node in nodes_in(module.tree):
-                if isinstance(node, _OPENS):
-                    self.add_unit(module, node)
-                    self.definitions.setdefault(getattr(node, "name", ""), []).append((module, node))
+        if module.tree in self.units:
+            return
+        self.add_unit(module, module.tree)
+        for node in nodes_in(module.tree):
+            if isinstance(node, _OPENS):
+                self.add_unit(module, node)
+                self.definitions.setdefault(getattr(node, "name", ""), []).append((module, node))
+            if isinstance(node, ast.AnnAssign) and isinstance(parent_of(module, node), ast.ClassDef):
+                self._fields.add(getattr(node.target, "id", ""))
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                self._fields.add(node.attr)
 
     def run(self, module: Module, node: ast.AST) -> None:
         self._memo = {}
@@ -76,10 +86,6 @@ class Code(Store):
 
     # -- names and attributes -----------------------------------------------------------------------------------------
 
-    def _name(self, module: Module, node: ast.Name) -> Value:
-        scope = local_scope(module, node, node.id)
-        return self.read("name", scope.node, node.id) if scope else self._global(meanings(self.index, module, node.id))
-
     def _global(self, several: Iterable[tuple[Meaning | None, str]]) -> Value:
         """Return the value of the meanings that a dotted name may have."""
         found = NOTHING
@@ -90,8 +96,8 @@ class Code(Store):
             elif isinstance(meaning, Definition):
                 self.look_at(meaning.module)
                 value = self.read("name", meaning.module.tree, meaning.name)
-            for part in rest.split(".") if rest else ():
-                value = self.of_attribute(value, part)
+            for name in rest.split(".") if rest else ():
+                value = self.of_attribute(value, name)
             found |= value
         return found
 
@@ -106,25 +112,19 @@ class Code(Store):
 
     def of_attribute(self, base: Value, name: str) -> Value:
         """Return the value of an attribute: of fields and methods by their name alone."""
-        found = self.read("attribute", name).whole
-        owners = [each.owner for each in base.atoms if isinstance(each, Instance)]
-        libraries = {each for each in base.atoms if isinstance(each, str)} - {TREE, UNKNOWN}
-        if base.tree and name not in self._fields.union(MEASURES, *map(self._fields_of, owners)):
+        atoms = atoms_of(base)
+        found = whole(self.read("attribute", name))
+        libraries = {each for each in atoms if isinstance(each, str)} - KINDS
+        if TREE in atoms and name not in self._fields:
             found |= MODEL
         paths = (f"{each}.{name}" if ")." not in each else UNKNOWN for each in libraries)
-        found |= value_of(*paths, *({UNKNOWN} & base.atoms))
-        if not libraries or len(base.atoms) > len(libraries) or SUPER in libraries:
-            methods = [node for module, node in self.definitions.get(name, ()) if self._is_method(module, node)]
-            results = [self.read("result", each) for each in methods if _decorators(each) & _PROPERTIES]
-            found |= join([*results, value_of(Named(name)) if len(methods) > len(results) else NOTHING])
+        found |= value_of(*paths, *({UNKNOWN} & atoms))
+        if not libraries or len(atoms) > len(libraries) or SUPER in libraries:
+            for module, node in self.definitions.get(name, ()):
+                if isinstance(parent_of(module, node), ast.ClassDef):
+                    is_field = _decorators(node) & _PROPERTIES
+                    found |= self.read("result", name) if is_field else value_of(Named(name))
         return found
-
-    def _fields_of(self, owner: Definition) -> set[str]:
-        """Return the fields of a class, declared or assigned: their values are known by their names."""
-        return {*self.classes.fields(owner), *_stored(owner.node)}
-
-    def _is_method(self, module: Module, node: ast.AST) -> bool:
-        return isinstance(parent_of(module, node), ast.ClassDef) and isinstance(node, FUNCTIONS)
 
     def bind(
         self, module: Module, node: ast.AST, given: Iterable[Value], named: dict[str, Value], more: Value = NOTHING
@@ -134,16 +134,16 @@ class Code(Store):
         args, values = node.args, list(given)
         names = [each.arg for each in (*args.posonlyargs, *args.args)]
         known = {*names, *(each.arg for each in args.kwonlyargs)}
-        if self._is_method(module, node) and "staticmethod" not in _decorators(node):
+        if isinstance(parent_of(module, node), ast.ClassDef) and "staticmethod" not in _decorators(node):
             names = names[1:]
         pairs = [*zip(names, values, strict=False), *named.items()]
-        pairs += [(args.vararg.arg, value.whole) for value in values[len(names) :] if args.vararg is not None]
-        pairs += [(each.arg, more.whole) for each in parameters(node)]
+        pairs += [(args.vararg.arg, whole(value)) for value in values[len(names) :] if args.vararg is not None]
+        pairs += [(each.arg, whole(more)) for each in parameters(node)]
         for name, value in pairs:
             if name not in known and args.kwarg is not None and name in named:
-                name, value = args.kwarg.arg, value.whole
+                name, value = args.kwarg.arg, whole(value)
             self.give(value, "name", node, name)
-        return self.read("result", node)
+        return self.read("result", _key(node))
 
     # -- expressions --------------------------------------------------------------------------------------------------
 
@@ -157,14 +157,17 @@ class Code(Store):
     def evaluated(self, module: Module, node: ast.expr) -> Value:
         """Return the value of an expression that was not evaluated before in a run."""
         match node:
-            case ast.Name():
-                return self._name(module, node)
+            case ast.Name(id=name):
+                scope = local_scope(module, node, name)
+                return (
+                    self.read("name", scope.node, name) if scope else self._global(meanings(self.index, module, name))
+                )
             case ast.Attribute():
                 return self._attribute(module, node)
             case ast.Call():
                 return self.called(module, node)
             case ast.Subscript(value=value, slice=ast.Constant(value=int(at))) if at >= 0:
-                return self.value(module, value).part(at)
+                return part(self.value(module, value), at)
             case ast.Tuple(elts=elements) if not any(isinstance(each, ast.Starred) for each in elements):
                 return tuple_of(*(self.value(module, each) for each in elements))
             case ast.Lambda():
@@ -172,7 +175,7 @@ class Code(Store):
             case ast.ListComp(elt=inner) | ast.SetComp(elt=inner) | ast.DictComp(value=inner):
                 return join([value_of(CONTAINER), self.value(module, inner)])
             case ast.GeneratorExp(elt=inner) | ast.Subscript(value=inner):
-                return self.value(module, inner).whole
+                return whole(self.value(module, inner))
             case ast.NamedExpr(value=inner) | ast.Await(value=inner):
                 return self.value(module, inner)
             case ast.Constant() | ast.Compare() | ast.JoinedStr():
@@ -182,41 +185,41 @@ class Code(Store):
                 own = value_of(CONTAINER) if isinstance(node, ast.List | ast.Dict | ast.Set) else NOTHING
                 return join([own, *(self.value(module, each) for each in inside)])
 
-    def element(self, module: Module, node: ast.expr) -> Value:
+    def _element(self, module: Module, node: ast.expr) -> Value:
         """Return the value of any element of an iterable."""
         match node:
             case ast.Call(func=ast.Name(id="zip"), args=args) if not any(isinstance(a, ast.Starred) for a in args):
-                return tuple_of(*(self.element(module, each) for each in args))
+                return tuple_of(*(self._element(module, each) for each in args))
             case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-                return tuple_of(NOTHING, self.element(module, inner))
+                return tuple_of(NOTHING, self._element(module, inner))
             case _:
-                return self.value(module, node).whole
+                return whole(self.value(module, node))
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def _statement(self, module: Module, around: ast.AST, node: ast.AST) -> None:
         for targets, source in _bindings(node):
             is_loop = isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
-            self.assign(module, targets, self.element(module, source) if is_loop else self.value(module, source))
+            self.assign(module, targets, self._element(module, source) if is_loop else self.value(module, source))
         match node:
             case ast.AnnAssign(target=target, annotation=annotation):
                 self.assign(module, [target], self._annotated(module, annotation))
             case ast.Return(value=ast.expr() as value):
-                self.give(self.value(module, value), "result", around)
+                self.give(self.value(module, value), "result", _key(around))
             case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
-                self.give(self.value(module, value).whole, "result", around)
+                self.give(whole(self.value(module, value)), "result", _key(around))
             case ast.Match(subject=subject, cases=cases):
                 for each in nodes_in(*(case.pattern for case in cases)):
                     for name in (getattr(each, "name", None), getattr(each, "rest", None)):
                         if isinstance(name, str):
-                            self._bind_name(module, each, name, self.value(module, subject).whole)
+                            self._bind_name(module, each, name, whole(self.value(module, subject)))
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 function = value_of(Named(node.name))
                 for decorator in reversed(node.decorator_list):
                     function |= self.decorated(module, decorator, function)
                 self._bind_name(module, node, node.name, function)
             case ast.ClassDef():
-                is_model = Definition(module, node.name, node) in self.models
+                is_model = node in self.models
                 self._bind_name(module, node, node.name, value_of(Named(node.name), *([TREE] if is_model else [])))
             case ast.Import() | ast.ImportFrom() if not isinstance(around, ast.Module):
                 for local, origin in module.imported(node).items():
@@ -229,7 +232,7 @@ class Code(Store):
         args, owner = node.args, parent_of(module, node)
         positional = [*args.posonlyargs, *args.args]
         if isinstance(owner, ast.ClassDef) and positional and "staticmethod" not in _decorators(node):
-            self.give(self._object(Definition(module, owner.name, owner)), "name", node, positional[0].arg)
+            self.give(self.object_of(owner), "name", node, positional[0].arg)
         pairs = [*zip(reversed(positional), reversed(args.defaults), strict=False)]
         pairs += [(arg, value) for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value]
         for arg, default in pairs:
@@ -238,8 +241,9 @@ class Code(Store):
             if each.annotation is not None:
                 self.give(self._annotated(module, each.annotation), "name", node, each.arg)
 
-    def _object(self, owner: Definition) -> Value:
-        return value_of(Instance(owner), *([TREE] if owner in self.models else []))
+    def object_of(self, owner: ast.AST) -> Value:
+        """Return an object of a class of the project."""
+        return value_of(OBJECT, *([TREE] if owner in self.models else []))
 
     def _annotated(self, module: Module, annotation: ast.expr) -> Value:
         """Return an object of the classes that an annotation names."""
@@ -251,9 +255,8 @@ class Code(Store):
         found = self.index.resolve(module, name) if name else None
         if isinstance(found, External) and found.qualname.startswith(("optax.", "equinox.nn.")):
             return value_of(f"{found.qualname}()")
-        return (
-            self._object(found) if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef) else NOTHING
-        )
+        is_class = isinstance(found, Definition) and isinstance(found.node, ast.ClassDef)
+        return self.object_of(found.node) if is_class else NOTHING  # type: ignore[union-attr]
 
     def assign(self, module: Module, targets: Iterable[ast.expr], value: Value) -> None:
         """Add to the values of targets of an assignment."""
@@ -262,20 +265,20 @@ class Code(Store):
                 case ast.Name(id=name):
                     self._bind_name(module, target, name, value)
                 case ast.Attribute(attr=name):
-                    self.give(value.whole, "attribute", name)
+                    self.give(whole(value), "attribute", name)
                 case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
-                    self.assign(module, [inner], value.whole)  # `kept["best"] = model`, `found().append(model)`
+                    self.assign(module, [inner], whole(value))  # `kept["best"] = model`, `found().append(model)`
                 case ast.Tuple(elts=parts) | ast.List(elts=parts):
                     several = any(isinstance(each, ast.Starred) for each in parts)
                     for at, each in enumerate(parts):
-                        self.assign(module, [each], value.whole if several else value.part(at, len(parts)))
+                        self.assign(module, [each], whole(value) if several else part(value, at))
 
     def _bind_name(self, module: Module, node: ast.AST, name: str, value: Value) -> None:
         scope = scope_of(module, node).binding(name)
         if scope is not None:
             self.give(value, "name", scope.node, name)
             if scope.is_class:
-                self.give(value.whole, "attribute", name)
+                self.give(whole(value), "attribute", name)
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
@@ -295,11 +298,9 @@ def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
             yield [target], value
 
 
-@lru_cache(maxsize=1024)
-def _stored(cls: ast.AST) -> frozenset[str]:
-    """The attributes that the code of a class assigns."""
-    nodes = (each for each in nodes_in(cls) if isinstance(each, ast.Attribute))
-    return frozenset(each.attr for each in nodes if isinstance(each.ctx, ast.Store))
+def _key(function: ast.AST) -> object:
+    """Under what the result of a function is: its name, for all functions of the name; a lambda itself."""
+    return getattr(function, "name", function)
 
 
 def _decorators(node: ast.AST) -> set[str]:

@@ -5,14 +5,13 @@ flow ─> code ─> values
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
-from functools import reduce
-from operator import or_
 
+from scanify.analysis.classes.classes import Classes
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.code import CONTAINER, Code
+from scanify.analysis.watchers.code import Code
 from scanify.analysis.watchers.library import (
     CONTAINERS,
     GIVES,
@@ -20,7 +19,6 @@ from scanify.analysis.watchers.library import (
     JUDGED,
     LAST_TELLS,
     LAST_WRITES,
-    POSITIONAL,
     TELLS,
     WRAPPERS,
     WRITES,
@@ -29,27 +27,34 @@ from scanify.analysis.watchers.library import (
 )
 from scanify.analysis.watchers.names import callees
 from scanify.analysis.watchers.values import (
+    CONTAINER,
+    MAKER,
     MODEL,
     NOTHING,
+    OBJECT,
+    PARTIAL,
     TREE,
     UNKNOWN,
+    VALUED,
     Atom,
-    Instance,
     Named,
     Value,
-    Wrapped,
+    atoms_of,
+    holds_tree,
     join,
+    part,
     tuple_of,
     value_of,
+    whole,
 )
 from scanify.analysis.watchers.watcher import Watcher, rule_of
 
-SHOWN = "a text of a model that is shown"
 _FIELDS = "what the fields of an object hold"
+SHOWN, _TEXT = "a text of a model that is shown", "the text of a model"
 _WALKERS = ("builtins.vars", "builtins.dir", "dataclasses.", "inspect.", "typing.", "operator.attrgetter")
 _BY_NAME = frozenset(f"builtins.{name}" for name in "getattr setattr delattr object.__setattr__".split())
 _REACHING = ("gc.get_", "builtins.eval", "builtins.exec", "builtins.locals", "builtins.globals", "sys._getframe")
-_CONTAINERS = tuple("builtins.list builtins.dict builtins.set .deque .OrderedDict .defaultdict".split())
+_MAKE_CONTAINERS = tuple("builtins.list builtins.dict builtins.set .deque .OrderedDict .defaultdict".split())
 _OPEN = frozenset("__class__ __call__ __init__ __name__ __doc__ __module__ __qualname__ __eq__ __post_init__".split())
 _SHOWS = frozenset({"__repr__", "__str__", "__format__", "__tree_pp__"})
 
@@ -59,10 +64,11 @@ class Flow(Code):
 
     def __init__(self, index: Index, models: Collection[Definition], lists: Collection[str]) -> None:
         self.found: dict[tuple[object, ...], Watcher] = {}
-        self._called: set[ast.AST] = set()  # functions that code of the project calls
+        self._called: set[str] = set()  # names of functions that code of the project calls
+        self._calls: dict[tuple[object, ...], int] = {}  # how many functions were passed these arguments
+        self._classes = Classes(index)
         self._lists = lists
         self._reports = False
-        self._is_calling = False  # functions of a library that calls what it is given
         super().__init__(index, models, lists)
 
     def follow(self) -> list[Watcher]:
@@ -75,23 +81,15 @@ class Flow(Code):
             self.run(module, node)
         return list(self.found.values())
 
-    def bind(
-        self, module: Module, node: ast.AST, given: Iterable[Value], named: dict[str, Value], more: Value = NOTHING
-    ) -> Value:
-        self._called.add(node)
-        self.steps += 1
-        return super().bind(module, node, given, named, more)
-
     def _from_outside(self) -> None:
         """Pass arguments to the functions that no code of the project calls: other code calls them.
 
         A parameter holds a model if a variable of its name does elsewhere, if it is called, or if its list is read; and
         if an operator or a statement may pass one: `model | report` calls `__ror__`.
         """
-        trees = {str(key[-1]) for key, value in self.values.items() if key[0] == "name" and value.tree}
-        trees = {name for name in trees if len(name) > 1}
-        free = [each for each in self.units if isinstance(each, FUNCTIONS) and each not in self._called]
-        trees |= {name for each in free for name in self._used_as_models(each)}
+        free = [each for each in self.units if isinstance(each, FUNCTIONS) and each.name not in self._called]
+        trees = {str(key[-1]) for key, value in self.values.items() if key[0] == "name" and holds_tree(value)}
+        trees = {name for name in trees if len(name) > 1}.union(*map(self._used_as_models, free))
         for node in free:
             is_special = node.name.startswith("__") and node.name not in _OPEN
             for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
@@ -119,191 +117,173 @@ class Flow(Code):
         return self._apply(module, node, function, given[:starred], named, more)
 
     def decorated(self, module: Module, decorator: ast.expr, value: Value) -> Value:
-        return self._apply(module, decorator, self.value(module, decorator), [value], {})
+        return self._apply(module, decorator, self.value(module, decorator), [value])
 
     def _apply(
         self,
         module: Module,
         node: ast.expr,
         function: Value,
-        given: list[Value],
-        named: dict[str, Value],
+        given: Iterable[Value] = (),
+        named: dict[str, Value] | None = None,
         more: Value = NOTHING,
     ) -> Value:
         """Return the result of a call, joined over everything that may be called."""
+        given, named, atoms = list(given), named or {}, atoms_of(function)
+        if PARTIAL in atoms:
+            given, named, more = [], {}, join([*given, *named.values(), more])
+        found = NOTHING
+        for atom in atoms - {TREE, CONTAINER, PARTIAL, MAKER, VALUED}:
+            if isinstance(atom, str) and atom != OBJECT:
+                found |= self._library(module, node, atom, given, named, more)
+            else:
+                found |= self._of_project(module, atom, given, named, more)
         every = join([*given, *named.values(), more])
-        results: list[Value] = []
-        for atom in function.atoms:
-            match atom:
-                case Named(name=name):
-                    for where, found in self.definitions.get(name, ()):
-                        is_class = isinstance(found, ast.ClassDef)
-                        bound = self._constructed if is_class else self.bind
-                        results.append(bound(where, found, given, named, more))
-                case ast.Lambda():
-                    results.append(self.bind(module, atom, given, named, more))
-                case Instance(owner=owner):
-                    lineage = (*self.classes.lineage(owner), *self.classes.heirs(owner))
-                    calls = ((each.module, self.classes.methods(each).get("__call__")) for each in lineage)
-                    results += [self.bind(where, each, given, named, more) for where, each in calls if each is not None]
-                    results.append(NOTHING)
-                case Wrapped():
-                    results.append(self._of_wrapped(module, node, atom, given, named, more))
-                case str():
-                    is_data = atom in (TREE, CONTAINER)
-                    results.append(NOTHING if is_data else self._library(module, node, atom, given, named, more))
-        if results:
-            return reduce(or_, results)
-        if isinstance(node, ast.Call) and every.tree:
+        if not atoms and isinstance(node, ast.Call) and holds_tree(every):
             self._reads(module, node, f"parameters with {self._not_shown(module, node)}")
             return MODEL
-        return NOTHING
+        found |= tuple_of(found, MODEL) if VALUED in atoms else NOTHING
+        return found | MODEL if MAKER in atoms else found
 
     def _not_shown(self, module: Module, node: ast.expr) -> str:
         text = " ".join(module.code(node.func if isinstance(node, ast.Call) else node).split())
         return f"`{text if len(text) <= 50 else f'{text[:47]}...'}`, which is not shown"
 
-    def _of_wrapped(
-        self, module: Module, node: ast.expr, atom: Wrapped, given: list[Value], named: dict[str, Value], more: Value
+    def _of_project(
+        self, module: Module, atom: Atom, given: list[Value], named: dict[str, Value], more: Value
     ) -> Value:
-        every = join([*given, *named.values(), more])
-        function = value_of(atom.function) if atom.function is not None else NOTHING
-        if atom.by == "partial":
-            return self._apply(module, node, function, [], {}, every)
-        value = self._apply(module, node, function, given, named, more) if function != NOTHING else NOTHING
-        gradients = MODEL if atom.function is None or every.atoms & {TREE, UNKNOWN} else NOTHING
-        return tuple_of(value, gradients) if atom.by == "value and gradient" else gradients
+        """Return the result of a lambda, of all functions and classes of a name, or of calling any object."""
+        self.steps += 1
+        if isinstance(atom, ast.Lambda):
+            return self.bind(module, atom, given, named, more)
+        name = atom.name if isinstance(atom, Named) else "__call__"
+        several, found = self.definitions.get(name, []), self.read("result", name)
+        self._called.add(name)
+        call = (name, tuple(given), tuple(named.items()), more)
+        for where, node in several[self._calls.get(call, 0) :]:
+            if isinstance(node, ast.ClassDef):
+                self._constructed(where, node, given, named, more)
+            else:
+                self.bind(where, node, given, named, more)
+        self._calls[call] = len(several)
+        is_tree = holds_tree(join([*given, *named.values(), more]))
+        for _, node in several:
+            if isinstance(node, ast.ClassDef):
+                found |= self.object_of(node) | (MODEL if is_tree else NOTHING)
+        return found
 
     def _constructed(
-        self, module: Module, node: ast.AST, given: Iterable[Value], named: dict[str, Value], more: Value
-    ) -> Value:
-        """Return an object of a class of the project, its constructor called."""
-        assert isinstance(node, ast.ClassDef)
-        owner, given = Definition(module, node.name, node), list(given)
-        found = self.classes.method(owner, "__init__")
-        if found is not None:
-            self.bind(found[0].module, found[1], given, named, more)
-        else:
-            names = [*self.classes.fields(owner)]
-            for name, value in (*zip(names, given, strict=False), *named.items(), *((each, more) for each in names)):
-                self.give(value.whole, "attribute", name)
-        is_tree = owner in self.models or join([*given, *named.values(), more]).tree
-        return value_of(Instance(owner), *([TREE] if is_tree else []))
+        self, module: Module, node: ast.ClassDef, given: list[Value], named: dict[str, Value], more: Value
+    ) -> None:
+        """Call the constructor of a class of the project; one that is made for its fields stores its arguments."""
+        owner = Definition(module, node.name, node)
+        method = self._classes.method(owner, "__init__")
+        if method is not None:
+            self._called.add("__init__")
+            self.bind(method[0].module, method[1], given, named, more)
+            return
+        names = [*self._classes.fields(owner)]
+        for name, value in (*zip(names, given, strict=False), *named.items(), *((each, more) for each in names)):
+            self.give(whole(value), "attribute", name)
 
     # -- functions of libraries ---------------------------------------------------------------------------------------
 
     def _library(
         self, module: Module, node: ast.expr, name: str, given: list[Value], named: dict[str, Value], more: Value
     ) -> Value:
-        every = join([*given, *named.values(), more])
+        others = [*named.values(), more]
+        every = join([*given, *others])
         if name in GRADIENTS | WRAPPERS:
-            return self._wrapped(module, node, name, given, named)
+            return self._wrapped(module, node, name, given, join(others)) if given else value_of(name)
         if places := called_arguments(name):
-            if self._is_calling:  # such functions may call one another for ever
-                self._reads(module, node, f"parameters with `{name}` in another such call", unless=not every.tree)
-                return every
-            self._is_calling = True
-            result = self._calling(module, node, name, given, [*named.values(), more], places)
-            self._is_calling = False
-            return result
+            functions = join([*(each for at, each in enumerate(given) if at in places), *others])
+            return self._calling(module, node, name, given, functions, every)
         if name.startswith(_REACHING) and not _is_name(node):
             self._reads(module, node, "whatever objects there are")
         maker, _, method = name.rpartition("()")
-        if maker.endswith(_CONTAINERS) and method[1:] in CONTAINERS:
+        if maker.endswith(_MAKE_CONTAINERS) and method[1:] in CONTAINERS:
             holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
             self.assign(module, [holder] if holder is not None else [], every)
-            return self.value(module, holder).whole if holder is not None else every
+            return whole(self.value(module, holder)) if holder is not None else every
         if name == "builtins.type" and len(given) == 1:
-            return join(
-                [every, value_of(*(Named(each.owner.name) for each in every.atoms if isinstance(each, Instance)))]
-            )
+            return every | value_of(MAKER)
         if name in _BY_NAME and len(given) > 1 and isinstance(node, ast.Call):
             return self._by_name(module, node, name, given)
-        if self._reports and name in JUDGED and every.tree and isinstance(node, ast.Call):
+        if self._reports and name in JUDGED and holds_tree(every) and isinstance(node, ast.Call):
             shown = callees(self.index, module, node.func)  # these calls are read where their names show them
             self._reads(module, node, f"parameters with `{name}`, by another name", unless=name in shown)
         return self._listed(module, node, name, every)
+
+    def _wrapped(self, module: Module, node: ast.expr, name: str, given: list[Value], others: Value) -> Value:
+        """Return a function in another form: its gradient, or with some of its arguments."""
+        if name in GRADIENTS:
+            return whole(given[0]) | value_of(VALUED if "value" in name else MAKER)
+        rest = join([*given[1:], others])
+        if not name.endswith((".partial", "Partial")) and not holds_tree(rest):
+            return given[0]
+        self._apply(module, node, whole(given[0]), more=rest)
+        return whole(given[0]) | value_of(PARTIAL, *({TREE} & atoms_of(rest)))
+
+    def _calling(
+        self, module: Module, node: ast.expr, name: str, given: list[Value], functions: Value, every: Value
+    ) -> Value:
+        """Return the result of a function that calls some of its arguments with the others, such as `jax.lax.scan`."""
+        if name.endswith("scan") and len(given) > 2:
+            first, carry, data = given[:3]
+            carry |= part(self._apply_all(module, node, first, [carry, data]), 0)
+            return tuple_of(carry) | self._apply_all(module, node, first, [carry, data])
+        found = self._apply_all(module, node, functions, more=every)
+        if name.endswith(("vjp", "linearize")):
+            return tuple_of(found, value_of(MAKER))
+        return found | every
+
+    def _apply_all(
+        self, module: Module, node: ast.expr, functions: Value, given: Iterable[Value] = (), more: Value = NOTHING
+    ) -> Value:
+        """Return the result of a call by a function of a library, which may not call another such function."""
+        nested = {atom for atom in atoms_of(functions) if isinstance(atom, str) and called_arguments(atom)}
+        if holds_tree(join([*given, more])):
+            for atom in nested:  # such functions may call one another for ever
+                self._reads(module, node, f"parameters with `{atom}` in another such call")
+        plain = frozenset(each for each in whole(functions) if each[1] not in nested)
+        return self._apply(module, node, plain, given, more=more) if plain else NOTHING
 
     def _by_name(self, module: Module, node: ast.Call, name: str, given: list[Value]) -> Value:
         """Read or write an attribute whose name is an argument, and which may be any if that is no constant."""
         field = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
         if not isinstance(field, str) or _is_own(field):
-            if given[0].atoms & {TREE, UNKNOWN} or join(given[2:]).tree:
+            if _may_be_tree(given[0]) or holds_tree(join(given[2:])):
                 self._reads(module, node, "fields by their names" if field is None else _FIELDS)
-            return given[0].whole
+            return whole(given[0])
         if name != "builtins.getattr":
             self.give(join(given[2:]), "attribute", field)
         return self.of_attribute(given[0], field)
 
     def _listed(self, module: Module, node: ast.expr, name: str, every: Value) -> Value:
         """Return the result of a listed function; report an unlisted one that is passed a model."""
-        role, trees = role_of(name), MODEL if every.tree else NOTHING
+        role, trees = role_of(name), MODEL if holds_tree(every) else NOTHING
         is_result = name == UNKNOWN or "()" in name
         made = value_of(f"{name}()" if not is_result else name if name.startswith("optax.") else UNKNOWN)
         if role in (TELLS, WRITES):
-            self._text(module, node, every, told=role == TELLS)
+            self._text(module, node, every)
         if role is None:
-            if name.startswith(_WALKERS) and every.atoms & {TREE, UNKNOWN}:
+            if name.startswith(_WALKERS) and _may_be_tree(every):
                 self._reads(module, node, _FIELDS)
-            elif every.tree:
+            elif trees:
                 by = f"`{name.replace('builtins.', '')}`, which no table lists"
                 self._reads(module, node, f"parameters with {self._not_shown(module, node) if name == UNKNOWN else by}")
             return trees | made
         if role != GIVES:
             return NOTHING
         if not name.startswith("optax."):
-            parts = tuple_of(trees, trees) if name == "equinox.partition" else every
-            makes = name.startswith(("equinox.nn.", "diffrax.", "jmp.")) or name.endswith(_CONTAINERS)
-            return parts | (made if makes and not is_result else NOTHING)
-        functions = Value(frozenset(each for each in every.atoms if isinstance(each, Named | ast.Lambda)))
-        if functions.atoms:  # a mask, or an update
-            self._apply(module, node, functions, [], {}, MODEL)
+            makes = name.startswith(("equinox.nn.", "diffrax.", "jmp.")) or name.endswith(_MAKE_CONTAINERS)
+            return every | (made if makes and not is_result else NOTHING)
+        functions = frozenset(each for each in every if isinstance(each[1], Named | ast.Lambda))
+        if functions:  # a mask, or an update
+            self._apply(module, node, functions, more=MODEL)
         if ")." in name:
             return tuple_of(trees, trees) if name.endswith("update") else trees
         return made | trees
-
-    def _wrapped(self, module: Module, node: ast.expr, name: str, given: list[Value], named: dict[str, Value]) -> Value:
-        """Return a wrapped function, or the wrapper itself if it has no function yet: `jax.jit(donate_argnums=0)`."""
-        if not given:
-            return value_of(name)
-        if name in GRADIENTS:
-            by = "value and gradient" if "value" in name else "gradient"
-            return value_of(*(_wrap(by, each) for each in given[0].atoms if each != TREE))
-        rest = [*given[1:], *named.values()]
-        if not name.endswith((".partial", "Partial")) and not join(rest).tree:
-            return given[0]
-        self._apply(module, node, given[0].whole, given[1:], named)
-        return value_of(*(_wrap("partial", each) for each in given[0].atoms), *({TREE} & join(rest).atoms))
-
-    def _calling(
-        self,
-        module: Module,
-        node: ast.expr,
-        name: str,
-        given: list[Value],
-        others: list[Value],
-        places: tuple[int, ...],
-    ) -> Value:
-        """Return the result of a function that calls some of its arguments with the others, such as `jax.lax.scan`."""
-        more = join([*given, *others])
-        if len(given) > 2 and name.endswith(("scan", "reduce")):
-            carry, at = (given[1], 2) if name.endswith("scan") else (given[2], 1)
-            is_shown = isinstance(node, ast.Call) and len(node.args) == len(given)
-            data = self.element(module, node.args[at]) if is_shown else given[at].whole  # type: ignore[attr-defined]
-            for _ in range(2):
-                result = self._apply(module, node, given[0].whole, [carry, data], {})
-                carry |= result.part(0, 2) if name.endswith("scan") else result
-            return tuple_of(carry, result.part(1, 2)) if name.endswith("scan") else carry
-        if given and name.endswith(POSITIONAL):
-            result = self._apply(module, node, given[0].whole, given[1:], {}, join(others))
-            if not name.endswith(("vjp", "linearize")):
-                return result
-            return tuple_of(result, value_of(Wrapped("gradient", None)) if more.tree else NOTHING)
-        # By keyword any of them may be called.
-        functions = [each.whole for at, each in enumerate(given) if at in places] + others
-        for _ in range(2):  # what a function returns may be given to it again
-            more = join([more, *(self._apply(module, node, each, [], {}, more) for each in functions if each.atoms)])
-        return more
 
     # -- what is reported ---------------------------------------------------------------------------------------------
 
@@ -312,12 +292,12 @@ class Flow(Code):
             place = module.place(node)
             self.found.setdefault((place, reads), Watcher(place, reads, rule_of(reads), node))
 
-    def _text(self, module: Module, node: ast.AST, value: Value, *, told: bool = False) -> None:
+    def _text(self, module: Module, node: ast.AST, value: Value) -> None:
         """Report a text of a model; one that only a person sees is a note."""
-        if value.tree and self._reports:
+        if self._reports and holds_tree(value):
             around = {each.name for each in ancestors(module, node) if isinstance(each, ast.FunctionDef)}
-            is_shown = told or bool(_SHOWS & around) or _is_only_told(module, node)
-            self._reads(module, node, SHOWN if is_shown else "the text of a model")
+            is_shown = bool(_SHOWS & around) or _is_only_told(module, node)
+            self._reads(module, node, SHOWN if is_shown else _TEXT)
 
     def evaluated(self, module: Module, node: ast.expr) -> Value:
         value = super().evaluated(module, node)
@@ -328,15 +308,13 @@ class Flow(Code):
             case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=right):
                 self._text(module, node, self.value(module, right))
             case ast.Attribute(value=holder, attr=attr) if _is_own(attr):
-                if self.value(module, holder).atoms & {TREE, UNKNOWN}:
-                    self._reads(module, node, _FIELDS)
+                self._reads(module, node, _FIELDS, unless=not _may_be_tree(self.value(module, holder)))
         return value
 
 
-def _wrap(by: str, function: Atom) -> Atom:
-    """Return a function in another form; a function that has two is left as it is."""
-    is_deep = isinstance(function, Wrapped) and isinstance(function.function, Wrapped)
-    return function if is_deep else Wrapped(by, function)
+def _may_be_tree(value: Value) -> bool:
+    """True for a model, and for what the source does not show."""
+    return not atoms_of(value).isdisjoint({TREE, UNKNOWN})
 
 
 def _is_only_told(module: Module, node: ast.AST) -> bool:

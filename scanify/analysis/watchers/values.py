@@ -2,12 +2,12 @@
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from scanify.analysis.index import Definition, Module
+from scanify.analysis.index import Module
 
-_MAX_PARTS, _MAX_DEPTH, _MAX_STEPS = 6, 3, 40_000
+_MAX_DEPTH, _MAX_STEPS = 3, 40_000
 
 
 @dataclass(frozen=True)
@@ -17,80 +17,61 @@ class Named:
     name: str
 
 
-@dataclass(frozen=True)
-class Instance:
-    """An object of a class of the project, or of one that inherits from it."""
-
-    owner: Definition
-
-
-@dataclass(frozen=True)
-class Wrapped:
-    """A function in another form: `by` is "partial", "gradient" or "value and gradient"."""
-
-    by: str
-    function: "Atom | None"
-
-
 TREE, UNKNOWN = "a tree", "?"
-"""A model, its parameters, gradients or updates, or what holds one; what the source does not show."""
-Atom: TypeAlias = Named | Instance | Wrapped | ast.Lambda | str
+"""A model, its parameters, gradients or updates, or what holds one; a function that the source does not show."""
+OBJECT, CONTAINER, SUPER = "an object", "builtins.list()", "builtins.super()"
+"""An object of a class of the project; a list, a dict or a set; what `super()` returns."""
+MAKER, VALUED, PARTIAL = "makes trees", "makes a value and a tree", "has some arguments"
+"""A function that returns a gradient, or a value with one; one that already has some of its arguments."""
+KINDS = frozenset({TREE, UNKNOWN, OBJECT, MAKER, VALUED, PARTIAL})
+Atom: TypeAlias = Named | ast.Lambda | str
 """Any other text: something of a library by its name, `optax.adam`, or its result, `optax.adam()`."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """Everything that an expression may be. `parts` are those of a tuple; their atoms are among `atoms`."""
-
-    atoms: frozenset[Atom] = frozenset()
-    parts: "tuple[Value, ...] | None" = None
-
-    def __or__(self, other: "Value") -> "Value":
-        if self in (NOTHING, other) or other == NOTHING:
-            return other if self == NOTHING else self
-        parts = None
-        if self.parts is not None and other.parts is not None and len(self.parts) == len(other.parts):
-            parts = tuple(one | two for one, two in zip(self.parts, other.parts, strict=True))
-        return Value(self.atoms | other.atoms, parts)
-
-    @property
-    def tree(self) -> bool:
-        """True if it may hold a model, or parameters, gradients or updates of one."""
-        return TREE in self.atoms
-
-    @property
-    def whole(self) -> "Value":
-        """The value without its parts."""
-        return Value(self.atoms) if self.parts is not None else self
-
-    def part(self, at: int, of: int | None = None) -> "Value":
-        """Return an element of a tuple; the whole value if there are no parts, or not `of` of them."""
-        parts = self.parts or ()
-        return parts[at] if at < len(parts) and of in (None, len(parts)) else self.whole
+Value: TypeAlias = frozenset[tuple[tuple[int, ...], Atom]]
+"""Everything that an expression may be: atoms, each at a path into nested tuples."""
 
 
 def value_of(*atoms: Atom) -> Value:
     """Return the value of one of some atoms."""
-    return Value(frozenset(atoms))
+    return frozenset(((), atom) for atom in atoms)
 
 
 NOTHING, MODEL = value_of(), value_of(TREE)
 
 
+def atoms_of(value: Value) -> set[Atom]:
+    """Return all atoms of a value."""
+    return {atom for _, atom in value}
+
+
+def holds_tree(value: Value) -> bool:
+    """True if it may hold a model, or parameters, gradients or updates of one."""
+    return any(atom == TREE for _, atom in value)
+
+
 def join(several: Iterable[Value]) -> Value:
-    """Return the join of several values, without their parts."""
-    return Value(frozenset(atom for each in several for atom in each.atoms))
+    """Return the join of several values, without their paths."""
+    return frozenset(((), atom) for each in several for _, atom in each)
+
+
+def whole(value: Value) -> Value:
+    """Return a value without its paths."""
+    return join([value]) if any(path for path, _ in value) else value
+
+
+def part(value: Value, at: int) -> Value:
+    """Return an element of a tuple."""
+    return frozenset((path[1:], atom) for path, atom in value if not path or path[0] == at)
+
+
+def either(one: Value, other: Value) -> Value:
+    """Return the join of two values: an atom that may be anywhere is at no path."""
+    anywhere = {atom for path, atom in one | other if not path}
+    return frozenset((path, atom) for path, atom in one | other if not path or atom not in anywhere)
 
 
 def tuple_of(*parts: Value) -> Value:
-    """Return the value of a tuple; without parts if they are many, nested deeply, or hold nothing: values only grow."""
-    whole = join(parts)
-    shallow = len(parts) <= _MAX_PARTS and all(_depth(each) < _MAX_DEPTH for each in parts)
-    return replace(whole, parts=parts) if shallow and whole.atoms else whole
-
-
-def _depth(value: Value) -> int:
-    return 1 + max(map(_depth, value.parts), default=0) if value.parts is not None else 0
+    """Return the value of a tuple; it is not told apart what is deep inside."""
+    return frozenset(((at, *path)[:_MAX_DEPTH], atom) for at, each in enumerate(parts) for path, atom in each)
 
 
 class Store:
@@ -112,7 +93,7 @@ class Store:
     def give(self, value: Value, *key: object) -> None:
         """Add to the value under a key."""
         before = self.values.get(key, NOTHING)
-        after = before | value
+        after = either(before, value)
         if after != before:
             self.values[key] = after
             self._waiting.update(dict.fromkeys(self._readers.get(key, ())))
@@ -125,7 +106,7 @@ class Store:
 
     def settle(self) -> None:
         """Evaluate code until no value grows; `complete` is false if that takes too many steps."""
-        while self._waiting and self.steps < _MAX_STEPS:
+        while self._waiting and self.steps < _MAX_STEPS * (1 + len(self.units) // 1000):
             self.steps += 1
             self._current = next(iter(self._waiting))
             del self._waiting[self._current]
