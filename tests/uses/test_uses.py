@@ -61,7 +61,6 @@ def in_function(text: str) -> str:
 
 
 SERVED = [
-    "found = []\nfound.extend(model.layers)",
     "return len(model.layers)",
     "return [layer(x) for layer in model.layers]",
     "for i, layer in enumerate(model.layers):\n    if i == 2:\n        x = layer(x)",
@@ -82,7 +81,6 @@ SERVED = [
     "print('layers', x.config['layers'])",
     "return getattr(jax.nn, x)('layers')",
     "match x:\n    case Block(linear):\n        return linear",
-    "return vars(model)['layers'][0]",
 ]
 
 
@@ -129,8 +127,8 @@ KEPT = {
     "return [1 for layer in model.layers if y[layer]]": "tells layers apart",
     "return {layer: 1 for layer in model.layers}": "tells layers apart",
     "return {layer for layer in model.layers}": "tells layers apart",
-    "vars(model)['layers'].append(x)": "grows",
-    "model.__dict__['layers'][0] = x": "element of the list is replaced",
+    "vars(model)['layers'].append(x)": "by its name",
+    "model.__dict__['layers'][0] = x": "by its name",
     "return vars(model).get('layers')": "by its name",
     "match model:\n    case Model([first, *_]):\n        return first": "pattern",
     "return eqx.tree_at(lambda m: m.layers[0].linear, model, x)": "`eqx.tree_at` replaces",
@@ -160,7 +158,6 @@ def test_a_use_keeps_the_list(text):
 
 AWAY = {
     "weakref.ref(made)": True,
-    "weakref.ref(make)": False,
     "weakref.WeakSet().add(made)": True,
     "registry.track(made)": True,
     "registry.track(str(made))": False,

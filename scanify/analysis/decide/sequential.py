@@ -19,7 +19,7 @@ from scanify.analysis.plan import Body, Holds, Kind, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.stack import Annotation, Called, InitStack
 from scanify.analysis.uses.of_list import FieldReader
-from scanify.analysis.uses.use import Does, Use
+from scanify.analysis.uses.use import Use
 
 _CALLED = "calls it"
 
@@ -90,7 +90,7 @@ def _uses(project: ProjectFacts, fact: LoopFact, owner: Definition, name: str) -
             calls.append(use.place)
         elif isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Slice):
             return replace(use, what="a slice of a `Sequential` is one, and a slice of a stack is a list"), None
-        elif use.does in (Does.OTHER, Does.OBJECT):
+        elif use.what:
             return use, None
     return None, next(iter(calls), None)
 

@@ -51,11 +51,15 @@ class ByName:
     loose_reads: list[ast.Call] = field(default_factory=list)
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=list)
     positional: list[ast.MatchClass] = field(default_factory=list)
+    _lines: dict[int, list[ast.FunctionDef | ast.AsyncFunctionDef]] = field(default_factory=lambda: defaultdict(list))
 
     def functions_on(self, line: int) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Return the functions around a line, the outer ones first."""
-        around = (each for each in self.functions if each.lineno <= line <= (each.end_lineno or each.lineno))
-        return sorted(around, key=lambda function: function.lineno)
+        if not self._lines:
+            for function in sorted(self.functions, key=lambda each: each.lineno):
+                for number in range(function.lineno, (function.end_lineno or function.lineno) + 1):
+                    self._lines[number].append(function)
+        return self._lines.get(line, [])
 
 
 def by_name(tree: ast.Module) -> ByName:

@@ -10,9 +10,8 @@ from scanify.analysis.lists.objects import home_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Function, parameters
 from scanify.analysis.project_facts import ProjectFacts
-from scanify.analysis.uses.use import Does, Use
+from scanify.analysis.uses.use import Use
 
-_WEAK = "weakref."
 _CONSTRUCTORS = ("__init__", "__post_init__", "__check_init__")
 # Packages whose functions keep no module that they are given.
 _KEEP_NOTHING = frozenset("builtins copy dataclasses equinox functools haliax jax jaxtyping math numpy typing".split())
@@ -23,54 +22,45 @@ _HOLDS = frozenset("add append appendleft extend insert put setdefault update".s
 def given_away(project: ProjectFacts, layers: LayerList) -> Iterator[Use]:
     """Yield the calls that may keep a layer: weak references, and libraries called by code that makes layers."""
     for module in project.index.modules_with("weakref"):
-        for call in (each for each in nodes_in(module.tree) if isinstance(each, ast.Call)):
-            if home_of(project, module, call).library(call).startswith(_WEAK) and _may_hold(project, module, call):
+        for call in _calls(module.tree):
+            if home_of(project, module, call).library(call).startswith("weakref."):
                 yield _use(module, call)
     for module, function, own in _makers(project, layers):
-        for call in (each for each in nodes_in(*function.body) if isinstance(each, ast.Call)):
+        for call in _calls(*function.body):
             given = [*call.args, *(each.value for each in call.keywords)]
-            names = {each.id for each in given if isinstance(each, ast.Name)}
-            if names & own and _may_keep(project, module, call):
+            if own.intersection(getattr(each, "id", "") for each in given) and _may_keep(project, module, call):
                 yield _use(module, call)
+
+
+def _calls(*nodes: ast.AST) -> Iterator[ast.Call]:
+    return (each for each in nodes_in(*nodes) if isinstance(each, ast.Call))
 
 
 def _use(module: Module, call: ast.Call) -> Use:
     text = " ".join(module.code(call).split())
-    return Use(module.place(call), Does.OTHER, f"`{text}` is given a layer, and may keep it", node=call)
-
-
-def _may_hold(project: ProjectFacts, module: Module, call: ast.Call) -> bool:
-    """True unless all that a weak reference is to are functions and classes."""
-    home = home_of(project, module, call)
-    return not call.args or any(home.meaning(each) is None for each in call.args[:1])
+    return Use(module.place(call), call, f"`{text}` is given a layer, and may keep it", changes=True)
 
 
 def _makers(project: ProjectFacts, layers: LayerList) -> Iterator[tuple[Module, Function, frozenset[str]]]:
-    """The functions that make layers, each with the names under which it may have one."""
+    """Yield the functions that make layers, each with the names under which it may have one."""
     waiting: list[tuple[Module, ast.AST]] = [(each.module, each.node) for each in layers.made]
     seen: set[ast.AST] = set()
     while waiting:
         module, node = waiting.pop()
-        for call in (each for each in nodes_in(node) if isinstance(each, ast.Call)):
+        for call in _calls(node):
             found = home_of(project, module, call).meaning(call.func)
             if not isinstance(found, Definition) or found.node in seen:
                 continue
             seen.add(found.node)
-            if isinstance(found.node, ast.ClassDef):
-                yield from _constructors(project, found)
-            elif isinstance(found.node, FUNCTIONS):
+            if isinstance(found.node, FUNCTIONS):
                 names = (each for each in nodes_in(*found.node.body) if isinstance(each, ast.Name))
                 bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
                 yield found.module, found.node, frozenset({*bound, *(each.arg for each in parameters(found.node))})
                 waiting.append((found.module, found.node))
-
-
-def _constructors(project: ProjectFacts, cls: Definition) -> Iterator[tuple[Module, Function, frozenset[str]]]:
-    for owner in project.classes.lineage(cls):
-        for name in _CONSTRUCTORS:
-            method = project.classes.methods(owner).get(name)
-            if method is not None and parameters(method):
-                yield owner.module, method, frozenset({parameters(method)[0].arg})
+            for owner in project.classes.lineage(found) if isinstance(found.node, ast.ClassDef) else ():
+                methods = project.classes.methods(owner)
+                for method in (methods[name] for name in _CONSTRUCTORS if name in methods):
+                    yield owner.module, method, frozenset(each.arg for each in parameters(method)[:1])
 
 
 def _may_keep(project: ProjectFacts, module: Module, call: ast.Call) -> bool:

@@ -2,44 +2,29 @@
 
 import ast
 from dataclasses import dataclass
-from enum import Enum
 
 from scanify.analysis.facts import Place
 from scanify.analysis.stack import CallStack
 
 
-class Does(Enum):
-    """What a use does with a list.
-
-    SERVED: a stack serves it. OBJECT: it needs the very list, or the very layers, and changes neither. OTHER: it may
-    put other layers into the list, or write into one.
-    """
-
-    SERVED = "served"
-    OBJECT = "read objects"
-    OTHER = "other"
-
-
 @dataclass(frozen=True, eq=False)
 class Use:
-    """One use. `what` is a clause about it: "the list itself is returned"; `rule` names the page about it, if any.
+    """One use of a list, at the expression `node` that stands for it.
 
-    `node` is the expression that stands for the list, None if the place is not an expression.
+    `what` is a clause about why it needs a Python list: "the list itself is returned"; empty if a stack serves it.
+    `changes`: it may put other layers into the list, or write into one. `rule` names the page about it, if any.
     """
 
     place: Place
-    does: Does
+    node: ast.AST | None = None
     what: str = ""
     rule: str = ""
-    node: ast.AST | None = None
+    changes: bool = False
 
 
 @dataclass(frozen=True)
 class Uses:
-    """The first use of a list that needs a Python list.
-
-    `changes` is the first after which the layers may be others than those that the list is built of.
-    """
+    """The first use of a list that needs a Python list, and the first that may change the list."""
 
     keeps: Use | None = None
     changes: Use | None = None
