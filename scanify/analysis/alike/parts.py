@@ -10,7 +10,7 @@ from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import Class, identity
 from scanify.analysis.lists.objects import class_of
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import Function, parent_of
+from scanify.analysis.lower.scope import Function
 from scanify.analysis.project_facts import ProjectFacts
 
 _OF_LIBRARIES = ("weight", "bias", "inference")  # fields of modules of equinox
@@ -86,7 +86,4 @@ def _stores(project: ProjectFacts, name: str, related: set[ast.AST]) -> Iterator
         if not isinstance(found, Definition) or found.node in related:
             yield patches.place(store)
     for module in project.index.modules_with(name):
-        for node in by_name(module.tree).uses.get(name, ()):
-            above = parent_of(module, node) if isinstance(node, ast.Attribute) else None
-            if isinstance(above, ast.Subscript) and above.value is node and not isinstance(above.ctx, ast.Load):
-                yield module.place(node)
+        yield from map(module.place, by_name(module.tree).elements.get(name, ()))

@@ -139,7 +139,7 @@ class Classes(NamedCode):
 
         A scan takes layers apart and makes them of other arrays: what these functions compute is computed again.
         """
-        if not self.is_pytree(cls) or self.is_module(cls):
+        if self.is_module(cls) or not self.is_pytree(cls):
             return False
         own = any(name.startswith("tree_flatten") for owner in self.lineage(cls) for name in self.methods(owner))
         return own or "register_pytree" in cls.module.text

@@ -38,7 +38,8 @@ class ByName:
     `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
     "scale" and "block.scale". `modules` are stores to attributes of imported modules, as the last name of the module
     with that of the attribute; `properties` the names that are set to a property outside of a class body. `loose` are
-    stores whose name is no constant, `loose_reads` such reads. `functions` are all of the file, `positional` the
+    stores whose name is no constant, `loose_reads` such reads. `elements` are attributes an element of which is stored
+    into: `layer.weight[0] = 0.0`. `functions` are all of the file, `positional` the
     patterns of classes that take fields by their positions.
     """
 
@@ -49,6 +50,7 @@ class ByName:
     properties: set[str] = field(default_factory=set)
     loose: list[ast.AST] = field(default_factory=list)
     loose_reads: list[ast.Call] = field(default_factory=list)
+    elements: dict[str, list[ast.Attribute]] = field(default_factory=lambda: defaultdict(list))
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=list)
     positional: list[ast.MatchClass] = field(default_factory=list)
     _lines: dict[int, list[ast.FunctionDef | ast.AsyncFunctionDef]] = field(default_factory=lambda: defaultdict(list))
@@ -93,6 +95,9 @@ class _Reader:
         for node in kinds[ast.MatchClass]:
             for name in node.kwd_attrs:
                 self.table.uses[name].append(node)
+        for node in kinds[ast.Subscript]:
+            if isinstance(node.value, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                self.table.elements[node.value.attr].append(node.value)
         self.table.positional.extend(node for node in kinds[ast.MatchClass] if node.patterns)
         for node in (*kinds[ast.Assign], *kinds[ast.Subscript], *kinds[ast.Call]):
             self._read(node)
