@@ -107,8 +107,6 @@ def test_the_ways_to_walk_the_values(head):
 
 NAMED = {
     "for name, layer in self.blocks.items():\n    x = layer(x) * len(name)": ("layer", "name"),
-    "for name in self.blocks:\n    x = self.blocks[name](x) * len(name)": ("block", "name"),
-    "for name in self.blocks.keys():\n    layer = self.blocks[name]\n    x = layer(x) * len(name)": ("layer", "name"),
     "for name, layer in self.blocks.items():\n    x = layer(x)\n    outs[name] = x": ("layer", "name"),
 }
 
@@ -122,13 +120,9 @@ def test_a_name_that_the_body_reads_is_walked_beside_the_layers(loop):
 
 
 TAKEN = {
-    "for name in self.blocks:\n    x = self.blocks[name](x)": "self.blocks.values()",
-    "for name in self.order:\n    x = self.blocks[name](x)": "[self.blocks[name] for name in self.order]",
     "for i in range(3):\n    x = self.blocks[f'block{i}'](x)": "[self.blocks[f'block{i}'] for i in range(3)]",
     "for i in range(3):\n    x = self.blocks['b' + str(i)](x)": "[self.blocks['b' + str(i)] for i in range(3)]",
     "for i in range(3):\n    x = self.blocks['b%d' % (i + 1)](x)": "[self.blocks['b%d' % (i + 1)] for i in range(3)]",
-    "blocks = self.blocks\nfor name in blocks:\n    x = blocks[name](x)": "blocks.values()",
-    "for name in self.blocks:\n    if mask is None:\n        x = self.blocks[name](x)": "self.blocks.values()",
     "for n in ('b', 'a', 'c'):\n    x = self.blocks[n](x)": "[self.blocks[n] for n in ('b', 'a', 'c')]",
 }
 
@@ -143,7 +137,9 @@ def test_layers_that_are_taken_by_name(loop):
     "head",
     [
         "for i in range(3):\n    if mask is None:\n        x = self.blocks[f'block{i}'](x)",
-        "for name in self.order:\n    if mask is None:\n        x = self.blocks[name](x)",
+        "for name in self.order:\n    x = self.blocks[name](x)",
+        "for name in self.blocks:\n    x = self.blocks[name](x)",
+        "for name in self.blocks.keys():\n    layer = self.blocks[name]\n    x = layer(x) * len(name)",
         "for name in keys:\n    x = self.blocks[name](x)",
         "for i in range(3):\n    x = self.blocks[f'block{i!r}{x}'](x)",
     ],

@@ -57,7 +57,6 @@ WALKED = [
         Order.NUMBERED,
         "[getattr(self, f'layer{i}') for i in range(3)]",
     ),
-    ("for name in self.layers:\n    x = self.layers[name](x)", Form.FOR, Order.VALUES, "self.layers.values()"),
     ("x = functools.reduce(lambda h, layer: layer(h), self.layers, x)", Form.REDUCE, Order.WHOLE, "self.layers"),
     ("x = fold(partial(step, mask), self.layers, x)", Form.REDUCE, Order.WHOLE, "self.layers"),
     ("y = [layer(x) for layer in self.layers]", Form.COMPREHENSION, Order.WHOLE, "self.layers"),

@@ -4,9 +4,8 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from scanify.analysis.lower.nodes import children, nodes_in
+from scanify.analysis.lower.nodes import by_kind, children, kept, nodes_in
 
 CONSTRUCTORS = frozenset("__init__ __new__ __post_init__ __check_init__ __setstate__ setup".split())
 # `mock.patch.object(Block, "scale", half)` stores like `setattr(Block, "scale", half)`.
@@ -66,10 +65,7 @@ class ByName:
 
 def by_name(tree: ast.Module) -> ByName:
     """Return the table of a file."""
-    known: ByName | None = getattr(tree, "_by_name", None)
-    if known is None:
-        known = tree._by_name = _Reader(tree).table  # type: ignore[attr-defined]
-    return known
+    return kept(tree, "_by_name", lambda: _Reader(tree).table)
 
 
 class _Reader:
@@ -77,9 +73,7 @@ class _Reader:
 
     def __init__(self, tree: ast.Module) -> None:
         self.table = ByName()
-        kinds: dict[type, list[Any]] = defaultdict(list)
-        for node in nodes_in(tree):
-            kinds[node.__class__].append(node)
+        kinds = by_kind(tree)
         self.table.functions.extend([*kinds[ast.FunctionDef], *kinds[ast.AsyncFunctionDef]])
         self._own = {id(each) for cls in kinds[ast.ClassDef] for each in _own_stores(cls)}
         self._passing = {id(each) for cls in kinds[ast.ClassDef] for each in _passed_on(cls)}

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import kept
 from scanify.analysis.lower.scope import parent_of
 
 MARK = "scanify: ignore"
 _COMMENT = re.compile(r"#[ \t]*scanify: ignore(?P<file>-file)?(?![\w-])(?:[ \t]*\[(?P<codes>[^\]#]*)\])?[^#]*")
-_KEPT = "_ignores"
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,8 @@ class Ignore:
 
 
 def ignores(module: Module) -> tuple[Ignore, ...]:
-    """The comments of a file, in order. Read once for each file."""
-    kept = getattr(module.tree, _KEPT, None)
-    if isinstance(kept, tuple):
-        return kept
-    found = tuple(_read(module)) if module.writes(MARK) else ()
-    setattr(module.tree, _KEPT, found)
-    return found
+    """The comments of a file, in order."""
+    return kept(module.tree, "_ignores", lambda: tuple(_read(module)) if module.writes(MARK) else ())
 
 
 def _read(module: Module) -> Iterator[Ignore]:

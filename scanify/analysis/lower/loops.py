@@ -14,32 +14,27 @@ from scanify.analysis.facts import Span
 from scanify.analysis.flow.names import flow, reads, target_names
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.candidates import Candidate, candidates
-from scanify.analysis.lower.forms.by_number import by_changed_number, taken_by_number
+from scanify.analysis.lower.forms.by_number import by_number
 from scanify.analysis.lower.forms.calls import call_lowered
 from scanify.analysis.lower.forms.generators import is_own_list, walked_at_once
-from scanify.analysis.lower.head import HeadReader
+from scanify.analysis.lower.head import Head, HeadReader
 from scanify.analysis.lower.ignores import about
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
+from scanify.analysis.lower.nodes import by_kind, kept
 from scanify.analysis.lower.scope import Scope, adopt, ancestors, parent_of, scope_of
 
 _ONE_FOR = "flatten what it walks first, or keep the comprehension"
-_KEPT = "_loops"
 
 
 def loops_in(module: Module) -> tuple[Loop, ...]:
-    """The loops of a file in source order, those within others too. Made once for each file."""
-    kept = getattr(module.tree, _KEPT, None)
-    if isinstance(kept, tuple):
-        return kept
-    loops = tuple(loop for node in candidates(module.text, module.tree) for loop in _lowered(module, node))
-    setattr(module.tree, _KEPT, loops)
-    return loops
+    """The loops of a file in source order, those within others too."""
+    found = candidates(module.text, module.tree)
+    return kept(module.tree, "_loops", lambda: tuple(loop for node in found for loop in _lowered(module, node)))
 
 
 def for_loops_in(module: Module) -> tuple[Loop, ...]:
     """Every `for` statement of a file, whatever it walks."""
-    loops = (each for each in ast.walk(module.tree) if isinstance(each, ast.For))
-    return tuple(loop for node in loops for loop in _lowered(module, node))
+    return tuple(loop for node in by_kind(module.tree)[ast.For] for loop in _lowered(module, node))
 
 
 def _lowered(module: Module, node: Candidate) -> Iterator[Loop]:
@@ -75,13 +70,13 @@ def _for(module: Module, scope: Scope, node: ast.For | ast.AsyncFor) -> Loop:
     place, body = module.place(node), tuple(node.body)
     loop = Loop(module, scope, Form.FOR, node, place, node.target, head.walks, head.index, body, problem=problem)
     loop = replace(loop, index=read_index(head.index, loop.body))
-    return _appending(by_changed_number(taken_by_number(loop, head, reader)))
+    return _appending(by_number(loop, head, reader))
 
 
 def _while(module: Module, scope: Scope, node: ast.While) -> Loop | None:
     """A `while` that takes layers by a number; None where it takes none."""
     loop = Loop(module, scope, Form.WHILE, node, module.place(node), node.test, (), None, tuple(node.body))
-    loop = by_changed_number(loop)
+    loop = by_number(loop, Head(()), HeadReader(module, scope))
     return loop if loop.walks else None
 
 
@@ -132,7 +127,7 @@ def _comprehension(module: Module, scope: Scope, node: ast.ListComp | ast.Genera
     loop = Loop(
         module, scope, form, node, place, first.target, head.walks, index, body, element=node.elt, problem=problem
     )
-    loop = taken_by_number(loop, head, reader)
+    loop = by_number(loop, head, reader)
     if loop.problem is None and form is Form.GENERATOR and not walked_at_once(module, scope, node):
         problem = Problem(
             "SCN213", "the generator may be walked later, or not to its end", node, "make it a list: `[...]`"

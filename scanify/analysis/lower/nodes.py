@@ -1,7 +1,11 @@
 """Walking trees of `ast` quickly: most of the time of an analysis goes into this."""
 
 import ast
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+Kept = TypeVar("Kept")
 
 # What holds no names and no statements: contexts and operators, texts, numbers.
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "is_async", "conversion", "level"}
@@ -53,3 +57,24 @@ def mentions(name: str, *nodes: ast.AST) -> list[ast.Name]:
 def names_in(nodes: Iterable[ast.AST]) -> set[str]:
     """All names that stand in some nodes, at any depth."""
     return {each.id for each in nodes_in(*nodes) if isinstance(each, ast.Name)}
+
+
+def kept(tree: ast.Module, name: str, make: Callable[[], Kept]) -> Kept:
+    """What is made once for each file: it is kept with its tree under a name, and goes with it."""
+    found: Kept | None = getattr(tree, name, None)
+    if found is None:
+        found = make()
+        setattr(tree, name, found)
+    return found
+
+
+def by_kind(tree: ast.Module) -> Mapping[type[ast.AST], list[Any]]:
+    """All nodes of a file by their class, the nearer ones to the module first."""
+    return kept(tree, "_by_kind", lambda: _by_kind(tree))
+
+
+def _by_kind(tree: ast.Module) -> Mapping[type[ast.AST], list[Any]]:
+    kinds: defaultdict[type[ast.AST], list[Any]] = defaultdict(list)
+    for node in nodes_in(tree):
+        kinds[node.__class__].append(node)
+    return kinds

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import children, names_in, nodes_in
+from scanify.analysis.lower.nodes import children, kept, names_in, nodes_in
 from scanify.analysis.lower.text import called, dotted
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -27,7 +27,6 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 OPENS = (ast.Module, *FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
 _PLACED = (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.excepthandler, ast.pattern)
-_ATTRIBUTE = "_scopes"  # the scopes of a file are kept with its tree, and go with it
 
 
 class Scope:
@@ -326,11 +325,7 @@ def adopt(module: Module, node: ast.AST, parent: ast.AST) -> None:
 
 
 def _scopes(module: Module) -> _Scopes:
-    kept = getattr(module.tree, _ATTRIBUTE, None)
-    if not isinstance(kept, _Scopes):
-        kept = _Scopes(module)
-        setattr(module.tree, _ATTRIBUTE, kept)
-    return kept
+    return kept(module.tree, "_scopes", lambda: _Scopes(module))
 
 
 def _evaluates(opens: ast.AST, path: list[ast.AST]) -> bool:

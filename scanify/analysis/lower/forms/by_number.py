@@ -1,276 +1,329 @@
-"""Loops that take layers by number, `for i in range(n): x = self.layers[i](x)`, as loops that walk what they take.
+"""Loops that take layers by number, `for i in range(n): x = self.layers[i](x)`, as loops over what they take.
 
-What a number stands for stays what it is in Python: the list is walked by the very numbers, `[self.layers[i] for i in
-range(n)]`, unless they are those of the list itself, so that a list which is too short is the error that it was, and
-one which is longer is not walked to its end. An element that is taken only under a condition is left where it is: a
-list may be too short for an iteration that does not read it.
+The list is walked by the very numbers, `[self.layers[i] for i in range(n)]`, unless these are all numbers of the list
+itself: a list that is too short is the error that it was, and a longer one is not walked to its end. An element that is
+taken only under a condition stays where it is, because an iteration that does not read it may be beyond the list.
 
-So are attributes that are taken by a name with a number in it: `getattr(self, f"layer{i}")`.
+The same holds for attributes whose name has a number in it: `getattr(self, f"layer{i}")`.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from scanify.analysis.flow.exits import exits_of
-from scanify.analysis.flow.names import flow, reads, target_names
-from scanify.analysis.lower.forms.numbers import Numbers, numbers_of
-from scanify.analysis.lower.forms.places import Places, collect
-from scanify.analysis.lower.forms.rebuild import Change, rebuilt
+from scanify.analysis.flow.names import flow, reads
+from scanify.analysis.index.module import Module
+from scanify.analysis.lower.forms.rebuild import Change, rebuilt, stands_alone
 from scanify.analysis.lower.head import Head, HeadReader
 from scanify.analysis.lower.loop import Index, Loop, Order, Problem, Walk
-from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
+from scanify.analysis.lower.nodes import children, mentions, names_in, nodes_in
 from scanify.analysis.lower.scope import COMPREHENSIONS, FUNCTIONS, ancestors, parameters, parent_of
-from scanify.analysis.lower.text import code, dotted, made, singular, unused
+from scanify.analysis.lower.text import (
+    arithmetic,
+    code,
+    container_text,
+    dotted,
+    label,
+    made,
+    only_argument,
+    pure,
+    singular,
+    unused,
+)
 
-_LAYERS = ("layer", "block")
 _WALK_LIST = "walk the list itself: `for layer in self.layers`"
-_LATER = (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS, ast.Try, ast.TryStar, ast.Match, ast.Assert)
+_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
+_LATER = (*_SCOPES, ast.Try, ast.TryStar, ast.Match, ast.Assert)
 
 
-@dataclass(frozen=True, eq=False)
-class _Taken:
-    """One thing that a loop takes by number: `name` is what stands for it then, `binding` the
-    statement `layer = self.layers[i]` that goes, with its value and its target."""
-
-    places: Places
-    name: str
-    binding: tuple[ast.stmt, ast.expr, str] | None
-
-
-def taken_by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
-    """The loop with what it takes by number as walks of their own; as it is where it takes nothing."""
-    numbers = numbers_of(reader, head)
-    if loop.problem is not None or numbers is None:
+def by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
+    """The loop with what it takes by number as walks of their own; with a problem if a scan cannot take it so."""
+    if loop.problem is not None or not any(isinstance(each, ast.Subscript | ast.Call) for each in nodes_in(*loop.body)):
         return loop
-    index, bound = numbers.index.id, set(flow(loop.body).bound)
-    if numbers.keys_of is not None and _is_used(loop.body, index):
-        return loop  # a plain walk, whose elements are no keys
-    taken = list(_taken(loop, numbers, bound)) if index not in bound else []
-    if any(ast.unparse(each.places.container) == numbers.keys_of for each in taken):
-        return _taking(loop, replace(numbers, text=f"list({numbers.text})"), taken, reader)
-    if taken and (numbers.keys_of is None or "." in numbers.keys_of):  # else a local name, which may be an iterator
-        return _taking(loop, numbers, taken, reader)
-    place = _applied(loop, index, bound) if all(walk.target is numbers.index for walk in loop.walks) else None
-    if place is None:
+    numbers, bound = _numbers(reader, head), flow(loop.body).bound
+    if numbers is not None and numbers.index.id not in bound:
+        found = _Elements(loop, numbers.index.id, frozenset(bound))
+        whole = (numbers.of, numbers.index.id)
+        surely = not any(True for _ in exits_of(loop.body))
+        taken = [each for each in found.read() if each.key == whole or (each.always and surely)]
+        if any(each.called or not numbers.beside for each in taken):
+            return _taking(loop, numbers, taken, reader)
+    if len(loop.walks) + (loop.index is not None) > 1:
         return loop
-    what = f"`{ast.unparse(place)}`"
-    reason = f"the layers are taken by number, and {what} may be beyond the list in some iterations"
-    return _stays(loop, place, Problem("SCN208", reason, place))
-
-
-def _is_used(body: Sequence[ast.AST], name: str) -> bool:
-    """Whether a body calls a name, or reads an attribute of it."""
-    for node in (each for statement in body for each in nodes_in(statement)):
-        used = node.func if isinstance(node, ast.Call) else getattr(node, "value", None)
-        if isinstance(node, ast.Call | ast.Attribute) and isinstance(used, ast.Name) and used.id == name:
-            return True
-    return False
-
-
-def by_changed_number(loop: Loop) -> Loop:
-    """A loop that applies what it takes by a number of its own making, with the reason why it stays.
-
-    Such a number is one of a `while`, of a counter that the body moves on, or computed in it.
-    """
-    if loop.problem is not None or len(loop.walks) + (loop.index is not None) > 1:
-        return loop
-    bound = flow(loop.body).bound
-    for name in loop.targets if loop.walks else dict.fromkeys((*bound, *loop.targets)):
-        if loop.walks and _is_used(loop.body, name):
-            continue  # an element, not a number
-        place = _applied(loop, name, set(bound) - {name}) or _applied(loop, name, set())
+    for name in loop.targets if loop.walks else dict.fromkeys((*loop.targets, *bound)):
+        place = None if loop.walks and _is_object(loop, name) else next(_Elements(loop, name).read(), None)
         if place is not None:
+            counted = numbers is not None and name == numbers.index.id
             how = "which the body changes" if name in bound else "which the head does not count through"
             reason = f"the layers are taken by the number `{name}`, {how}"
-            return _stays(loop, place, Problem("SCN208", reason, place, _WALK_LIST))
+            if counted and name not in bound:
+                what = ast.unparse(place.reads[0])
+                reason = f"the layers are taken by number, and `{what}` may be beyond the list in some iterations"
+            return _left(loop, place, Problem("SCN208", reason, place.reads[0], "" if counted else _WALK_LIST))
     return loop
 
 
-def _applied(loop: Loop, index: str, bound: set[str]) -> ast.expr | None:
-    """The first place where a body applies what it takes by a number."""
-    every: dict[tuple[str, str], Places] = {}
-    collect(loop.body, index, bound, every)
-    return next((each.reads[0] for each in every.values() if each.reads and _is_applied(loop, each)), None)
-
-
-def _stays(loop: Loop, place: ast.expr, problem: Problem) -> Loop:
-    """The loop as one that walks the list, all elements of which one place in its body stands for."""
-    container = _container(place)
-    name = unused(singular(ast.unparse(container)), _used_names(loop))
-    body, replaced = rebuilt(loop.module, loop.body, [Change(place, name)])
-    text = code(loop.module, container)
-    walk = Walk(made(ast.Name(name, ast.Store()), place), container, container, text, text, text, Order.NUMBERED)
-    return replace(loop, walks=(replace(walk, element=place),), body=body, replaced=replaced, problem=problem)
-
-
-def _container(place: ast.expr) -> ast.expr:
-    """`self.layers` of `self.layers[i]`, `self` of `getattr(self, f"layer{i}")`."""
-    assert isinstance(place, ast.Subscript | ast.Call)
-    return place.value if isinstance(place, ast.Subscript) else place.args[0]
-
-
-def _taking(loop: Loop, numbers: Numbers, taken: list[_Taken], reader: HeadReader) -> Loop:
-    taken.sort(key=lambda each: (not _is_plain(each, numbers), each.name not in _LAYERS))
-    gone = {value: statement for each in taken if each.binding for statement, value, _ in [each.binding]}
-    changes = [Change(place, each.name) for each in taken for place in each.places.reads if place not in gone]
-    body, replaced = rebuilt(loop.module, loop.body, [*changes, *(Change(each, None) for each in gone.values())])
-    if not body:
-        return loop
-    walks = (*numbers.beside, *(_walk(loop, each, numbers) for each in taken))
-    first = loop.index.first if loop.index is not None else None
-    text = reader.numbers_text(numbers.node, numbers.text)
-    index = Index(
-        numbers.index, text, first=first, numbers=numbers.node, read=numbers.index.id in flow(body).read_first
+def _is_object(loop: Loop, name: str) -> bool:
+    """True if a body calls a name or reads an attribute of it: then it is no number."""
+    used = (
+        each.func if isinstance(each, ast.Call) else getattr(each, "value", None)
+        for each in nodes_in(*loop.body)
+        if isinstance(each, ast.Call | ast.Attribute)
     )
-    every = tuple(sorted((*replaced, *loop.replaced), key=lambda each: (each.start, each.end)))
+    return any(isinstance(each, ast.Name) and each.id == name for each in used)
+
+
+# -- the numbers of a head ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """The numbers that a loop counts through as `index`, by an expression that gives them whenever it is evaluated.
+
+    `of` is the list whose own numbers they are, from 0 to its length; `beside` are the other walks of the head.
+    """
+
+    index: ast.Name
+    node: ast.expr
+    text: str
+    of: str | None = None
+    beside: tuple[Walk, ...] = ()
+
+
+def _numbers(reader: HeadReader, head: Head) -> _Numbers | None:
+    """The numbers of `range(n)`, `reversed(range(n))`, `(0, 2)`, `enumerate(keys)` and `zip(range(n), keys)`."""
+    index = head.index
+    if index is None and len(head.walks) == 1 and isinstance(head.walks[0].target, ast.Name):
+        return _counted(reader, head.walks[0].target, head.walks[0].source, ())
+    if index is None or not isinstance(index.target, ast.Name):
+        return None
+    if index.numbers is not None:
+        return _counted(reader, index.target, index.numbers, head.walks)
+    measured = next((each for walk in head.walks if (each := _measured(reader, walk.source)) is not None), None)
+    if measured is None or not pure(index.first):
+        return None
+    count, first = f"len({reader.text(measured)})", ast.unparse(index.first) if index.first is not None else ""
+    text = f"range({first}, {first} + {count})" if first else f"range({count})"
+    node = made(ast.parse(text, mode="eval").body, index.target)
+    return _Numbers(index.target, node, text, None if first else container_text(measured), head.walks)
+
+
+def _counted(reader: HeadReader, index: ast.Name, node: ast.expr, beside: tuple[Walk, ...]) -> _Numbers | None:
+    match node:
+        case ast.Call(func=func, args=[ast.Constant(value=0), last]) if reader.builtin(node) == "range":
+            node = made(ast.Call(func, [last], []), node)
+    of = None
+    match node:
+        case ast.Call(args=[ast.Call() as length]) if reader.builtin(node) == "range":
+            inner = only_argument(length) if reader.builtin(length) == "len" else None
+            of = container_text(inner) if inner is not None else None
+    return _Numbers(index, node, reader.text(node), of, beside) if _are_numbers(reader, node) else None
+
+
+def _are_numbers(reader: HeadReader, node: ast.expr) -> bool:
+    match node:
+        case ast.Call(keywords=[], args=args) if reader.builtin(node) == "range":
+            return bool(args) and all(map(pure, args)) and reader.calls_builtins(node)
+        case ast.Call() if reader.builtin(node) == "reversed":
+            inner = only_argument(node)
+            return inner is not None and _are_numbers(reader, inner)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return all(isinstance(each, ast.Constant) and isinstance(each.value, int | str) for each in elements)
+        case _:
+            return False
+
+
+def _measured(reader: HeadReader, node: ast.expr) -> ast.expr | None:
+    """The list of which a source has as many elements, if its length is the same whenever it is evaluated."""
+    match node:
+        case ast.Call() if reader.builtin(node) in ("reversed", "list", "tuple"):
+            inner = only_argument(node)
+            return _measured(reader, inner) if inner is not None else None
+        case ast.Subscript(slice=ast.Slice(lower, upper, step)):
+            return node if dotted(node.value) is not None and all(map(pure, (lower, upper, step))) else None
+        case _:
+            return node if dotted(node) is not None else None
+
+
+# -- what a body takes by them -----------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Element:
+    """The places where a body reads one element.
+
+    `always`: each iteration evaluates one of them; `called`: the body calls the element, or gives it a name.
+    """
+
+    container: ast.expr
+    number: ast.expr
+    key: tuple[str, str]
+    reads: list[ast.expr] = field(default_factory=list)
+    always: bool = False
+    called: bool = False
+
+
+class _Elements:
+    """The elements in the body of a loop whose number depends on `index`, and on nothing that is `bound`."""
+
+    def __init__(self, loop: Loop, index: str, bound: frozenset[str] = frozenset()) -> None:
+        self._module, self._index = loop.module, index
+        self._found: dict[tuple[str, str], _Element] = {}
+        self._stored: set[str] = set()
+        for statement in loop.body:
+            self._visit(statement, bound, always=True)
+
+    def read(self) -> Iterator[_Element]:
+        """The elements that the body applies, and of whose container it changes none."""
+        for each in self._found.values():
+            each.called = any(_is_applied(self._module, place) for place in each.reads)
+            passed = any(_is_applied(self._module, place, passed=True) for place in each.reads)
+            if each.key[0] not in self._stored and passed:
+                yield each
+
+    def _visit(self, node: ast.AST, bound: frozenset[str], *, always: bool) -> None:
+        if isinstance(node, _SCOPES):
+            bound |= _own_names(node)
+            if self._index in bound:
+                return  # the scope has an index of its own
+        if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            self._stored |= {ast.unparse(each.value) for each in _chain(node)}
+        element = self._element(node, bound)
+        if element is not None and isinstance(node, ast.expr):
+            known = self._found.setdefault(element.key, element)
+            known.reads.append(node)
+            known.always = known.always or always
+            return
+        for child in children(node):
+            self._visit(child, bound, always=always and _runs(node, child))
+
+    def _element(self, node: ast.AST, bound: frozenset[str]) -> _Element | None:
+        match node:
+            case ast.Subscript(value=owner, slice=number, ctx=ast.Load()) if arithmetic(number) or label(number):
+                text = container_text(owner)
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, number], keywords=[]) if label(number):
+                text = f"{dotted(owner)}." if dotted(owner) is not None else None
+            case _:
+                return None
+        names = set(reads(number))
+        if text is None or self._index not in names or names & bound - {self._index}:
+            return None
+        own = not (set(reads(owner)) & (bound | {self._index}))
+        return _Element(owner, number, (text, ast.unparse(number))) if own else None
+
+
+def _chain(node: ast.AST) -> Iterator[ast.Subscript | ast.Attribute]:
+    """A target with the targets that it is a part of: `self.layers[i].weight`, `self.layers[i]`, `self.layers`."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        yield node
+        node = node.value
+
+
+def _own_names(node: ast.AST) -> frozenset[str]:
+    """The names that a scope binds for itself, at whatever depth."""
+    bound = {each.id for each in nodes_in(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return frozenset(bound | {arg.arg for each in nodes_in(node) for arg in parameters(each)})
+
+
+def _runs(node: ast.AST, part: ast.AST) -> bool:
+    """True if a part of a node is evaluated whenever the node is."""
+    match node:
+        case ast.If() | ast.IfExp() | ast.While():
+            return part is node.test
+        case ast.For():
+            return part is node.iter
+        case ast.BoolOp():
+            return part is node.values[0]
+        case _:
+            return not isinstance(node, _LATER) and not (isinstance(node, ast.Compare) and len(node.ops) > 1)
+
+
+def _is_applied(module: Module, place: ast.AST, *, passed: bool = False) -> bool:
+    """True if an element, a part of it or a function of it is called, named, or walked by a loop inside.
+
+    With `passed` also if it is passed to a call: `apply(self.layers[i], x)`.
+    """
+    above = parent_of(module, place)
+    while isinstance(above, ast.Attribute | ast.Subscript | ast.NamedExpr | ast.IfExp | ast.Tuple | ast.keyword):
+        place, above = above, parent_of(module, above)
+    match above:
+        case ast.For() | ast.comprehension():
+            return above.iter is place
+        case ast.Call():
+            around, alone = parent_of(module, above), only_argument(above) is place
+            made = isinstance(around, ast.Assign) and alone  # `f = jax.checkpoint(self.layers[i])`
+            return passed or above.func is place or made or (isinstance(around, ast.Call) and around.func is above)
+        case _:
+            return isinstance(above, ast.Assign | ast.AnnAssign)
+
+
+# -- the loop over it --------------------------------------------------------------------------------------------------
+
+
+def _taking(loop: Loop, numbers: _Numbers, taken: list[_Element], reader: HeadReader) -> Loop:
+    names: list[str] = []
+    changes: list[Change] = []
+    taken.sort(key=lambda each: each.key[1] != numbers.index.id)
+    for each in taken:
+        binding = _binding(loop, each)
+        names.append(binding[1] if binding is not None else _name(loop, each, names))
+        changes += [Change(binding[0], None)] if binding is not None else []
+        given = binding[0].value if binding is not None else None
+        changes += [Change(place, names[-1]) for place in each.reads if place is not given]
+    body, replaced = rebuilt(loop.module, loop.body, changes)
+    walks = tuple(_walk(loop, each, name, numbers) for each, name in zip(taken, names, strict=True))
+    read = numbers.index.id in flow(body).read_first
+    text = reader.numbers_text(numbers.node, numbers.text)
+    first = loop.index.first if loop.index is not None else None
+    index = Index(numbers.index, text, first=first, numbers=numbers.node, read=read)
     element = body[0].value if loop.element is not None and isinstance(body[0], ast.Expr) else None
-    return replace(loop, walks=walks, index=index, body=body, element=element, replaced=every)
+    return replace(loop, walks=(*numbers.beside, *walks), index=index, body=body, element=element, replaced=replaced)
 
 
-def _is_plain(taken: _Taken, numbers: Numbers) -> bool:
-    """True if the number is the loop's index as it is."""
-    return dotted(taken.places.number) == numbers.index.id
-
-
-def _walk(loop: Loop, taken: _Taken, numbers: Numbers) -> Walk:
-    container, place = taken.places.container, taken.places.reads[0]
-    target = made(ast.Name(taken.name, ast.Store()), place)
-    text, plain = ast.unparse(container), _is_plain(taken, numbers) and isinstance(place, ast.Subscript)
-    if plain and numbers.of == text:
-        return Walk(target, container, container, text, text, text, element=place)
-    if plain and numbers.keys_of == text:
-        func = made(ast.Attribute(container, "values", ast.Load()), place)
-        viewed, values = made(ast.Call(func, [], []), place), f"{text}.values()"
-        return Walk(target, viewed, container, values, f"list({values})", text, Order.VALUES, "values", element=place)
-    every = f"for {numbers.index.id} in {numbers.text}"
-    written = code(loop.module, place)
-    text = f"[{written if chr(10) not in written else ast.unparse(place)} {every}]"
-    number = numbers.text if _is_plain(taken, numbers) else f"[{ast.unparse(taken.places.number)} {every}]"
-    source = made(ast.parse(text, mode="eval").body, place)
-    return Walk(target, source, container, text, text, text, Order.NUMBERED, element=place, numbers=number)
-
-
-def _taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Iterator[_Taken]:
-    """What the body takes in every iteration, and applies."""
-    every: dict[tuple[str, str], Places] = {}
-    collect(loop.body, numbers.index.id, bound, every)
-    stored = {container for (container, _), places in every.items() if places.stores}
-    used: set[str] | None = None
-    for (container, number), places in every.items():
-        whole = number == numbers.index.id and container in (numbers.of, numbers.keys_of)
-        always = whole or any(_is_always_read(loop, place) for place in places.reads)
-        if container in stored or not places.reads or not always or not _is_applied(loop, places):
-            continue
-        binding = _binding(loop, places)
-        if binding is not None:
-            yield _Taken(places, binding[2], binding)
-            continue
-        used = _used_names(loop) if used is None else used
-        subscript = isinstance(places.reads[0], ast.Subscript)
-        name = unused(singular(ast.unparse(places.container)) if subscript else "layer", used)
-        used.add(name)
-        yield _Taken(places, name, None)
-
-
-def _binding(loop: Loop, places: Places) -> tuple[ast.stmt, ast.expr, str] | None:
-    """The one statement of the body's own level that names what is taken, for all of the iteration."""
-    for statement in loop.body:
+def _binding(loop: Loop, taken: _Element) -> tuple[ast.Assign | ast.AnnAssign, str] | None:
+    """The first statement of the body, if it is `layer = self.layers[i]`, with the name, which nothing binds again."""
+    for statement in loop.body[:-1]:
         match statement:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-            ) if value in places.reads:
-                stores = [each for each in mentions(name, *loop.body) if not isinstance(each.ctx, ast.Load)]
-                again = any(isinstance(each, ast.arg) and each.arg == name for each in nodes_in(*loop.body))
-                alone = len(stores) == 1 and name not in flow(loop.body).read_first
-                return (statement, value, name) if alone and not again else None
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)) if (
+                statement.value in taken.reads
+            ):
+                bound = [each for each in mentions(name, *loop.body) if not isinstance(each.ctx, ast.Load)]
+                again = any(arg.arg == name for each in nodes_in(*loop.body) for arg in parameters(each))
+                first = name not in flow(loop.body).read_first
+                known = len(bound) == 1 and first and not again and stands_alone(loop.module, statement)
+                return (statement, name) if known else None
     return None
 
 
-def _is_always_read(loop: Loop, place: ast.expr) -> bool:
-    """True if no condition and no early end of an iteration keeps a place from being evaluated.
-
-    A lambda that is passed to a call is taken to be called: `jax.vmap(lambda y: self.layers[i](y))(x)`.
-    """
-    if any(True for _ in exits_of(loop.body)):
-        return False
-    below: ast.AST = place
-    for above in ancestors(loop.module, place):
-        if above is loop.node:
-            break
-        match above:
-            case ast.If() | ast.IfExp() | ast.While():
-                always = below is above.test
-            case ast.For():
-                always = below is above.iter
-            case ast.BoolOp():
-                always = below is above.values[0]
-            case ast.Lambda():
-                always = isinstance(parent_of(loop.module, above), ast.Call | ast.keyword)
-            case _:
-                always = not isinstance(above, _LATER) and not (isinstance(above, ast.Compare) and len(above.ops) > 1)
-        if not always:
-            return False
-        below = above
-    return True
-
-
-def _is_applied(loop: Loop, places: Places) -> bool:
-    given = (each for part in loop.body for each in nodes_in(part) if isinstance(each, ast.Assign | ast.AnnAssign))
-    named = {
-        name
-        for each in given
-        if each.value is not None and _is_made_of(each.value, places)
-        for target in (each.targets if isinstance(each, ast.Assign) else [each.target])
-        for name in target_names(target)
-    }
-    if any(_is_called(loop, place) for place in places.reads):
-        return True
-    calls = (each for statement in loop.body for each in nodes_in(statement) if isinstance(each, ast.Call))
-    parts = (each for call in calls for each in (call.func, *call.args, *(word.value for word in call.keywords)))
-    return bool(named) and any((dotted(each) or "").partition(".")[0] in named for each in parts)
-
-
-def _is_made_of(value: ast.expr, places: Places) -> bool:
-    """True of an element, and of a function or a tuple that is made of one: `jax.checkpoint(self.layers[i])`."""
-    if isinstance(value, ast.IfExp):
-        return _is_made_of(value.body, places) or _is_made_of(value.orelse, places)
-    given = value.args if isinstance(value, ast.Call) else value.elts if isinstance(value, ast.Tuple) else []
-    return value in places.reads or any(_is_made_of(each, places) for each in given)
-
-
-def _is_called(loop: Loop, place: ast.AST) -> bool:
-    """`self.layers[i](x)`, `self.layers[i].attend(x)`, `jax.vmap(self.layers[i])(x)`, `self.grus[i][j](x)`; and what is
-    walked by a loop inside, `for layer in self.stages[i]`."""
-    node, above = place, parent_of(loop.module, place)
-    while isinstance(above, ast.Attribute | ast.Subscript | ast.NamedExpr) and above.value is node:
-        node, above = above, parent_of(loop.module, above)
-    if isinstance(above, ast.For | ast.comprehension) and above.iter is node:
-        return True
-    bound = flow(loop.body).bound
-    while isinstance(above, ast.Call):
-        if above.func is node:
-            return True
-        if node is place and set(reads(*(each for each in above.args if each is not place))) & set(bound):
-            return True  # `x = apply(self.layers[i], x)`
-        node, above = above, parent_of(loop.module, above)
-    return False
-
-
-def _used_names(loop: Loop) -> set[str]:
-    """The names in the outermost function that are no good for a new target: other loops may have the same one."""
+def _name(loop: Loop, taken: _Element, others: list[str]) -> str:
+    """A name for what is taken, which nothing in the outermost function has."""
     functions = [each for each in ancestors(loop.module, loop.node) if isinstance(each, FUNCTIONS)]
     around = functions[-1] if functions else loop.module.tree
-    used = names_in([around])
-    used |= {arg.arg for each in nodes_in(around) for arg in parameters(each)}
-    given = names_in(walk.target for walk in loop.walks)
-    inside = list(ancestors(loop.module, loop.node))
-    for other in nodes_in(around):
-        if isinstance(other, ast.For | ast.comprehension) and isinstance(other.target, ast.Name):
-            whole = parent_of(loop.module, other) if isinstance(other, ast.comprehension) else other
-            if whole is not None and other is not loop.node and whole is not loop.node and whole not in inside:
-                name = other.target.id
-                if len(mentions(name, around)) == len(mentions(name, whole)) and not mentions(name, loop.node):
-                    used.discard(name)
-    return used | given
+    used = {*names_in([around]), *(arg.arg for each in nodes_in(around) for arg in parameters(each)), *others}
+    return unused(
+        "layer" if taken.key[0].endswith(".") else singular(taken.key[0], "" if taken.called else "this_"), used
+    )
+
+
+def _walk(loop: Loop, taken: _Element, name: str, numbers: _Numbers) -> Walk:
+    container, place = taken.container, taken.reads[0]
+    target, index = made(ast.Name(name, ast.Store()), place), numbers.index.id
+    if taken.key == (numbers.of, index):
+        text = taken.key[0]
+        return Walk(target, container, container, text, text, text, element=place)
+    written = code(loop.module, place)
+    text = f"[{written if chr(10) not in written else ast.unparse(place)} for {index} in {numbers.text}]"
+    counted = numbers.text if taken.key[1] == index else f"[{taken.key[1]} for {index} in {numbers.text}]"
+    source = made(ast.parse(text, mode="eval").body, place)
+    return Walk(target, source, container, text, text, text, Order.NUMBERED, element=place, numbers=counted)
+
+
+def _left(loop: Loop, taken: _Element, problem: Problem) -> Loop:
+    """The loop as one over all of the list, of whose elements one place in its body stands for each."""
+    name, place = _name(loop, taken, []), taken.reads[0]
+    body, replaced = rebuilt(loop.module, loop.body, [Change(place, name)])
+    text = code(loop.module, taken.container)
+    target = made(ast.Name(name, ast.Store()), place)
+    walk = Walk(target, taken.container, taken.container, text, text, text, Order.NUMBERED, element=place)
+    return replace(loop, walks=(walk,), body=body, replaced=replaced, problem=problem)

@@ -1,11 +1,11 @@
-"""A body in which some is said in other words: nodes with the places of what they stand for, and the texts for it.
+"""A body with other words in some places: nodes with the places of what they stand for, and the texts for the file.
 
 Nodes without a change in them stay the objects that they are.
 """
 
 import ast
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,7 +18,7 @@ from scanify.analysis.lower.text import made
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One node, and the name that stands in its place; None for a statement that goes."""
+    """One node, and the name that replaces it; None for a statement that `stands_alone`, which goes."""
 
     node: ast.expr | ast.stmt
     name: str | None
@@ -27,94 +27,64 @@ class Change:
 def rebuilt(
     module: Module, body: Sequence[ast.stmt], changes: Iterable[Change]
 ) -> tuple[tuple[ast.stmt, ...], tuple[Replacement, ...]]:
-    """A body with its changes, and the texts that stand for others in the file then."""
-    by_node: dict[ast.AST, Change] = {change.node: change for change in changes}
-    on_the_way: set[ast.AST] = set()
-    for statement in body:
-        _holds(statement, by_node, on_the_way)
-    changer = _Changer(module, by_node, on_the_way)
-    new = cast(list[ast.stmt], changer.parts(list(body)))
+    """A body with its changes, and what they replace in the file."""
+    changer = _Changer(module, {change.node: change.name for change in changes})
+    new = cast(list[ast.stmt], changer.parts(body))
     return tuple(new), tuple(sorted(changer.replaced, key=lambda each: (each.start, each.end)))
 
 
-def _holds(node: ast.AST, changes: Mapping[ast.AST, Change], on_the_way: set[ast.AST]) -> bool:
-    """Whether a node is changed, or holds one that is; those that do are added to `on_the_way`."""
-    held = [_holds(child, changes, on_the_way) for child in children(node)]
-    if any(held):
-        on_the_way.add(node)
-    return any(held) or node in changes
+def stands_alone(module: Module, statement: ast.stmt) -> bool:
+    """True if nothing else is on the lines of a statement, no comment either."""
+    span = module.span(statement)
+    lines = module.text[module.line_start(span.line) : module.line_start(span.end_line + 1)]
+    return lines.strip() == module.code(statement)
 
 
 class _Changer:
-    def __init__(self, module: Module, changes: Mapping[ast.AST, Change], on_the_way: set[ast.AST]) -> None:
-        self.module, self.changes, self.on_the_way = module, changes, on_the_way
+    def __init__(self, module: Module, names: dict[ast.AST, str | None]) -> None:
+        self._module, self._names = module, names
+        self._new: set[ast.AST] = set()
         self.replaced: list[Replacement] = []
-        self.new: set[ast.AST] = set()
 
-    def parts(self, nodes: list[ast.AST]) -> list[ast.AST]:
-        return [new for node in nodes if (new := self._node(node)) is not None]
+    def parts(self, nodes: Sequence[ast.AST | None]) -> list[ast.AST | None]:
+        """The nodes of a list without those that go; None is the key of `**more` in a dict."""
+        changed = ((old, self._changed(old) if old is not None else None) for old in nodes)
+        return [new for old, new in changed if new is not None or old is None]
 
-    def _node(self, node: ast.AST) -> ast.AST | None:
-        change = self.changes.get(node)
-        if change is not None and change.name is None:
-            self.replaced.append(gone(self.module, cast(ast.stmt, node)))
+    def _changed(self, node: ast.AST) -> ast.AST | None:
+        if node in self._names:
+            return self._replaced(node, self._names[node])
+        fields: dict[str, object] = {}
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.AST) and (new := self._changed(value)) is not value:
+                fields[name] = new
+            elif isinstance(value, list) and any(isinstance(each, ast.AST) for each in value):
+                parts = self.parts(value)
+                if len(parts) != len(value) or any(new is not old for new, old in zip(parts, value, strict=True)):
+                    fields[name] = parts
+        return self._with(node, fields) if fields else node
+
+    def _replaced(self, node: ast.AST, name: str | None) -> ast.AST | None:
+        span = self._module.span(node)
+        if name is None:
+            start, end = self._module.line_start(span.line), self._module.line_start(span.end_line + 1)
+            self.replaced.append(Replacement(start, end, ""))
             return None
-        if change is None or change.name is None:
-            return self._with_parts(node) if node in self.on_the_way else node
-        span = self.module.span(node)
-        new = made(ast.Name(change.name, ast.Load()), node)
-        self.replaced.append(Replacement(span.start, span.end, change.name))
-        self._takes_place(new, node)
-        return new
+        self.replaced.append(Replacement(span.start, span.end, name))
+        return self._placed(made(ast.Name(name, ast.Load()), node), node)
 
-    def _with_parts(self, node: ast.AST) -> ast.AST:
+    def _with(self, node: ast.AST, fields: dict[str, object]) -> ast.AST:
         new = copy.copy(node)
-        for field, value in ast.iter_fields(node):
-            if isinstance(value, ast.AST):
-                setattr(new, field, self._node(value))
-            elif isinstance(value, list) and value and isinstance(value[0], ast.AST):
-                setattr(new, field, self.parts(value))
-        self._takes_place(new, node)
+        for name, value in fields.items():
+            setattr(new, name, value)
         for child in children(new):
-            if child in self.new:
-                adopt(self.module, child, new)
-        return new
+            if child in self._new:
+                adopt(self._module, child, new)
+        return self._placed(new, node)
 
-    def _takes_place(self, new: ast.AST, old: ast.AST) -> None:
-        self.new.add(new)
-        parent = parent_of(self.module, old)
+    def _placed(self, new: ast.AST, old: ast.AST) -> ast.AST:
+        self._new.add(new)
+        parent = parent_of(self._module, old)
         if parent is not None:
-            adopt(self.module, new, parent)
-
-
-def gone(module: Module, statement: ast.stmt) -> Replacement:
-    """The text of a statement that goes: its whole line where it stands alone on that; a comment behind it stays.
-
-    Of the last statement of a block all after the statement above: what holds the block ends where that does.
-    """
-    text, span = module.text, module.span(statement)
-    block = _block(module, statement)
-    position = next(at for at, each in enumerate(block) if each is statement)
-    before = block[position - 1] if position else None
-    after = block[position + 1] if position + 1 < len(block) else None
-    if after is not None and after.lineno == statement.end_lineno:  # `i += 1; x = layer(x)`
-        return Replacement(span.start, module.span(after).start, "")
-    if before is not None and after is None:
-        if before.end_lineno == statement.lineno:
-            return Replacement(module.span(before).end, span.end, "")
-        return Replacement(len(text[: span.start].rstrip()), span.end, "")
-    start, end = module.line_start(span.line), module.line_start(span.end_line + 1)
-    rest = text[span.end : end]
-    if rest.strip(" \t\r\n;"):
-        return Replacement(span.start, span.end + len(rest) - len(rest.lstrip()), "")
-    return Replacement(start, end, "")
-
-
-def _block(module: Module, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements among which one stands."""
-    parent = parent_of(module, statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and any(each is statement for each in block):
-            return cast(list[ast.stmt], block)
-    return [statement]
+            adopt(self._module, new, parent)
+        return new
