@@ -50,14 +50,14 @@ class BlockSeq(LayerSequence[L]):
     norm of each leaf), factored moments and matrices (Adafactor, Shampoo, Muon), masks and labels by shape or name.
     `scanify.optim.per_layer(optimiser)` shows such a one the layers one by one, with masks and labels as of a list.
 
-    A layer that stands in the sequence more than once (`[block] * 12`) is kept once, and so is an array that several
-    layers hold: its gradient is the sum over its places, and it stays one after an update. In a list, the copies of an
-    Equinox module would come apart at the first update.
+    A layer that stands in the sequence more than once (`[block] * 12`), and an array that several layers hold, has a
+    copy at each position, as in the pytree of a list: the copies have gradients of their own, and come apart at the
+    first update. To train one layer that is applied several times, keep it once and apply it in a loop.
 
     **Fields:**
 
     - `stacks`: the stacked arrays under their names (`stacks[0].linear.weight`), one for each set of shapes.
-    - `rests`: the layers without those arrays, each object once. A `StateIndex` is kept here in one piece.
+    - `rests`: the layers without those arrays. A `StateIndex` is kept here in one piece.
     - `places`, `order`: which arrays belong to which layer, and which layer stands at each position.
     - `gradient_checkpointing`: the remat policy, see `ScanCheckpointPolicy`; single layers are rematted too.
     """
@@ -79,8 +79,7 @@ class BlockSeq(LayerSequence[L]):
 
         Of no layers at all it is the identity, as a loop over them is.
 
-        **Raises** TypeError where an element is something else; ValueError where layers share an array that has
-        another place in each.
+        **Raises** TypeError where an element is something else.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         built = list(layers)
@@ -154,8 +153,7 @@ class BlockSeq(LayerSequence[L]):
         found = list(map(jax.tree.leaves, stacks))
         built = []
         for rest, place in zip(self.rests, self.places, strict=True):
-            arrays = zip(found[place.stack], place.rows, strict=True)
-            mine = [make(array, row) for array, row in arrays]
+            mine = [make(array, place.row) for array in found[place.stack]]
             built.append(fill(rest, mine, self.level, lambda leaf: make(leaf, None)))
         return [built[which] for which in self.order]
 
@@ -183,7 +181,7 @@ class BlockSeq(LayerSequence[L]):
         """This sequence with longer stacks, and one more layer for each, the last entry of its arrays."""
         one_of = {place.stack: which for which, place in enumerate(self.places)}
         rests = (*self.rests, *(self.rests[which] for which in one_of.values()))
-        more = (Place(stack, (length - 1,) * len(self.places[which].rows)) for stack, which in one_of.items())
+        more = (Place(stack, length - 1, self.places[which].arrays) for stack, which in one_of.items())
         order = (*self.order, *range(len(self.rests), len(rests)))
         made = dataclasses.replace(self, rests=rests, places=Places((*self.places, *more)), order=order)
         longer = jax.tree.map(lambda array: array[np.array(repeated_last(len(array), length))], self.stacks)
@@ -206,7 +204,7 @@ class BlockSeq(LayerSequence[L]):
     def with_layers(self, layers: Sequence[L]) -> "BlockSeq[L]":
         """This sequence with the arrays of `layers`, which have the structure and shapes of those at each position.
 
-        **Raises** ValueError where layers that are one layer here, or that share an array here, are given other arrays.
+        **Raises** ValueError where layers that are one layer here (see `take`) are given other arrays.
         """
         kept = restack(Store(self.stacks, self.rests, self.places, self.order, self.level), layers)
         made = dataclasses.replace(self, rests=kept.rests)

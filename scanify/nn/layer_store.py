@@ -27,30 +27,29 @@ class Hole:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the arrays of a layer are: entry `rows[i]` of array `i` of stack `stack`."""
+    """Where the arrays of a layer are: entry `row` of each array of stack `stack`, which has so many `arrays`."""
 
     stack: int
-    rows: tuple[int, ...]
+    row: int
+    arrays: int
 
 
 class Places(tuple[Place, ...]):
     """Where the arrays of each layer are."""
 
     @cached_property
-    def sizes(self) -> dict[int, list[int]]:
-        """For each stack, how many entries each of its arrays has."""
-        found: dict[int, list[int]] = {}
+    def sizes(self) -> dict[int, int]:
+        """How many layers each stack has."""
+        found: dict[int, int] = {}
         for place in self:
-            known = found.setdefault(place.stack, [0] * len(place.rows))
-            for at, row in enumerate(place.rows):
-                known[at] = max(known[at], row + 1)
+            found[place.stack] = max(found.get(place.stack, 0), place.row + 1)
         return found
 
 
 @dataclass(frozen=True)
 class Store:
-    """`stacks`: the arrays by name, a leading axis added. `rests`: the layers, each object once, with holes for
-    those arrays. `places`: one for each of `rests`. `order`: which of `rests` stands at each position."""
+    """`stacks`: the arrays by name, a leading axis added. `rests`: the layers, with holes for those arrays. `places`:
+    one for each of `rests`. `order`: which of `rests` stands at each position."""
 
     stacks: tuple[Any, ...]
     rests: tuple[Any, ...]
@@ -60,54 +59,28 @@ class Store:
 
 
 def store(layers: list[Any]) -> Store:
-    """Take layers apart. A layer that stands in the sequence more than once, and an array that layers share, are kept
-    once. The list is emptied, so that layers that nobody else holds are gone when they have been stacked.
+    """Take layers apart. Each position has arrays of its own, as in the pytree of a list: layers that share one are
+    parted by the first update. The list is emptied, so that layers that nobody else holds are gone when they have been
+    stacked.
 
-    Raises:
-        TypeError: an element is neither a module, nor a tuple, list or dict of such, nor a function, nor None.
-        ValueError: layers share an array that does not have the same place in both.
+    Raises TypeError if an element is neither a module, nor a tuple, list or dict of such, nor a function, nor None.
     """
     _refuse_others(layers)
-    unique: dict[int, int] = {}
-    for index, layer in enumerate(layers):
-        unique.setdefault(id(layer), index)
-    first = sorted(unique.values())
-    numbers = {index: which for which, index in enumerate(first)}
-    order = tuple(numbers[unique[id(layer)]] for layer in layers)
-    level = level_above(jax.tree.leaves(list(layers), is_leaf=is_stack))
+    level = level_above(jax.tree.leaves(layers, is_leaf=is_stack))
     groups: dict[Any, list[int]] = {}
-    for which, index in enumerate(first):
-        groups.setdefault(_signature(layers[index]), []).append(which)
-    taken = _taken(layers, first, list(groups.values()))
-    rests = tuple(_with_holes(layers[index], level) for index in first)
+    for index, layer in enumerate(layers):
+        groups.setdefault(_signature(layer), []).append(index)
+    places: dict[int, Place] = {}
+    taken = []
+    for number, members in enumerate(groups.values()):
+        paths = [path for path, leaf in _flat(layers[members[0]]) if has_aval(leaf)]
+        taken.append((paths, [list(column) for column in zip(*(_arrays(layers[at]) for at in members), strict=True)]))
+        places |= {at: Place(number, row, len(paths)) for row, at in enumerate(members)}
+    rests = tuple(_with_holes(layer, level) for layer in layers)
     layers.clear()
-    places = {which: place for group in taken for which, place in group.places.items()}
-    stacks = [NamedArrays.of(group.paths, stack_columns(group.columns)) for group in taken]
-    return Store(tuple(stacks), rests, Places(places[which] for which in range(len(first))), order, level)
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Layers that are kept in one stack: the paths of their arrays, a column of arrays for each, and where the arrays
-    of each layer are."""
-
-    paths: list[Any]
-    columns: list[Any]
-    places: dict[int, Place]
-
-
-def _taken(layers: Sequence[Any], first: Sequence[int], groups: Sequence[Sequence[int]]) -> list[_Group]:
-    """The arrays of the layers of each group; the layers of one are alike, and so are their arrays."""
-    taken: list[_Group] = []
-    homes: dict[int, tuple[Any, int]] = {}
-    for number, members in enumerate(groups):
-        built = [layers[first[which]] for which in members]
-        _refuse_moved(built, [first[which] for which in members], number, homes)
-        columns = [_once(column) for column in zip(*(_arrays(layer) for layer in built), strict=True)]
-        paths = [path for path, leaf in _flat(built[0]) if has_aval(leaf)]
-        places = {which: Place(number, tuple(rows[at] for _, rows in columns)) for at, which in enumerate(members)}
-        taken.append(_Group(paths, [kept for kept, _ in columns], places))
-    return taken
+    stacks = [NamedArrays.of(paths, stack_columns(columns)) for paths, columns in taken]
+    order = tuple(range(len(rests)))
+    return Store(tuple(stacks), rests, Places(places[at] for at in order), order, level)
 
 
 def _refuse_others(layers: Sequence[Any]) -> None:
@@ -136,26 +109,23 @@ def fill(rest: Any, arrays: Sequence[Any], level: int, other: Callable[[Any], An
 def restack(kept: Store, layers: Sequence[Any]) -> Store:
     """`kept` with the arrays of `layers`, one for each position, which have the structure of the layers in it.
 
-    Raises ValueError where positions that hold one layer, or layers that share an array, are given different values.
+    Raises ValueError if positions that hold one layer are given different values.
     """
-    sources: dict[tuple[int, int, int], tuple[int, Any]] = {}
+    given: dict[int, tuple[int, Any]] = {}
     for position, (layer, which) in enumerate(zip(layers, kept.order, strict=True)):
-        place = kept.places[which]
-        named = [(path, leaf) for path, leaf in _flat(layer) if has_aval(leaf)]
-        for at, ((path, leaf), row) in enumerate(zip(named, place.rows, strict=True)):
-            first, value = sources.setdefault((place.stack, at, row), (position, leaf))
-            if not _same_arrays(value, leaf):
+        first, known = given.setdefault(which, (position, layer))
+        for (path, one), (_, other) in zip(_flat(known), _flat(layer), strict=True):
+            if has_aval(one) and not _same_arrays(one, other):
                 raise ValueError(
-                    f"layers {first} and {position} share the array at {path_text(path)}, and were given two arrays "
-                    "that differ"
+                    f"positions {first} and {position} hold one layer, and were given two arrays that differ at "
+                    f"{path_text(path)}"
                 )
     stacks = []
     for which, stack in enumerate(kept.stacks):
-        leaves, treedef = jax.tree.flatten(stack)
-        rows = [sorted(row for s, at, row in sources if (s, at) == (which, array)) for array in range(len(leaves))]
-        columns = [[sources[which, at, row][1] for row in mine] for at, mine in enumerate(rows)]
-        stacks.append(jax.tree.unflatten(treedef, [stack_leaves(column) for column in columns]))
-    rests = tuple(_with_holes(layers[kept.order.index(which)], kept.level) for which in range(len(kept.rests)))
+        members = sorted((place.row, at) for at, place in enumerate(kept.places) if place.stack == which)
+        columns = [list(column) for column in zip(*(_arrays(given[at][1]) for _, at in members), strict=True)]
+        stacks.append(jax.tree.unflatten(jax.tree.structure(stack), [stack_leaves(column) for column in columns]))
+    rests = tuple(_with_holes(given[which][1], kept.level) for which in range(len(kept.rests)))
     return Store(tuple(stacks), rests, kept.places, kept.order, kept.level)
 
 
@@ -170,11 +140,14 @@ def _same_arrays(one: Any, other: Any) -> bool:
 
 def check_stacks(stacks: Sequence[Any], places: Places) -> None:
     """Raises ValueError where an array of a stack does not have its layers along axis 0, as after tree surgery."""
-    for which, sizes in places.sizes.items():
+    arrays = {place.stack: place.arrays for place in places}
+    for which, size in places.sizes.items():
         found = jax.tree_util.tree_flatten_with_path(stacks[which])[0]
-        if len(found) != len(sizes):
-            raise ValueError(f"expected {len(sizes)} arrays in stack {which}, as when it was built, got {len(found)}")
-        for (path, leaf), size in zip(found, sizes, strict=True):
+        if len(found) != arrays[which]:
+            raise ValueError(
+                f"expected {arrays[which]} arrays in stack {which}, as when it was built, got {len(found)}"
+            )
+        for path, leaf in found:
             if not has_aval(leaf):
                 raise ValueError(_not_stacked(leaf, size, which, path))
             _check_size(leaf, size, which, path)
@@ -193,10 +166,9 @@ def entries(stacks: Sequence[Any], places: Places, taken: Sequence[int]) -> list
         members.setdefault(places[which].stack, []).append(at)
     found: list[list[Any]] = [[] for _ in taken]
     for stack, mine in members.items():
-        for array, value in enumerate(stacks[stack].entries()):
-            column = [places[taken[at]].rows[array] for at in mine]
-            size = places.sizes[stack][array]
-            for at, entry in zip(mine, _rows(value, column, size, stack), strict=True):
+        column = [places[taken[at]].row for at in mine]
+        for value in stacks[stack].entries():
+            for at, entry in zip(mine, _rows(value, column, places.sizes[stack], stack), strict=True):
                 found[at].append(entry)
     return found
 
@@ -207,9 +179,7 @@ def _rows(value: Any, column: Sequence[int], size: int, stack: int) -> list[Any]
     for leaf in leaves:
         if has_aval(leaf):
             _check_size(leaf, size, stack, ())
-            once = list(dict.fromkeys(column))  # an array that layers share is one object
-            found = dict(zip(once, rows(leaf, once), strict=True))
-            columns.append([found[row] for row in column])
+            columns.append(list(rows(leaf, column)))
         else:
             refuse_wrapped(leaf)
             columns.append([leaf] * len(column))
@@ -249,29 +219,3 @@ def _signature(layer: Any) -> Any:
 
 def _with_holes(layer: Any, level: int) -> Any:
     return jax.tree.map(lambda leaf: Hole(level) if has_aval(leaf) else leaf, layer, is_leaf=_is_index)
-
-
-def _once(column: Sequence[Any]) -> tuple[list[Any], list[int]]:
-    """Arrays, each object once, and which of them stands at each place."""
-    seen: dict[int, int] = {}
-    kept: list[Any] = []
-    for array in column:
-        if id(array) not in seen:
-            seen[id(array)] = len(kept)
-            kept.append(array)
-    return kept, [seen[id(array)] for array in column]
-
-
-def _refuse_moved(layers: Sequence[Any], indices: Sequence[int], stack: int, homes: dict[int, tuple[Any, int]]) -> None:
-    for layer, index in zip(layers, indices, strict=True):
-        for path, leaf in _flat(layer):
-            if not has_aval(leaf) or not eqx.is_inexact_array(leaf):
-                continue
-            home = (stack, path_text(path))
-            other = homes.setdefault(id(leaf), (home, index))
-            if other != (home, index) and other[0] != home and other[1] != index:
-                raise ValueError(
-                    f"layers {other[1]} and {index} hold the same array object, at {other[0][1]} and {home[1]}; it "
-                    "cannot be kept once where its places differ. Pass it to the call (shared, in_axes=None) instead "
-                    "of holding it in the layers, or copy it where the layers are meant to have their own"
-                )

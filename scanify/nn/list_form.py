@@ -221,7 +221,7 @@ def _of_sequence(stack: BlockSeq[Any], known: bool) -> list[Any]:
     leaves, treedef = _with_axes(stack.stacks, stack.shapes, None, known)
     entries = [each.entries() for each in treedef.unflatten(leaves)]
     built = [
-        fill(rest, list(map(of_row, entries[at.stack], at.rows, stack.places.sizes[at.stack])), stack.level)
+        fill(rest, [of_row(each, at.row, stack.places.sizes[at.stack]) for each in entries[at.stack]], stack.level)
         for rest, at in zip(stack.rests, stack.places, strict=True)
     ]
     return [built[which] for which in stack.order]

@@ -65,8 +65,8 @@ def _refuse_sharing(layers: Sequence[Any]) -> None:
     for index, layer in enumerate(layers):
         if id(layer) in seen:
             raise ValueError(
-                f"layers {seen[id(layer)]} and {index} are the same object; a stack would give each its own copy and "
-                "train them apart. Hold them in a BlockSeq, which keeps a shared layer once, or build each layer anew"
+                f"layers {seen[id(layer)]} and {index} are the same object; a stack gives each its own copy and trains "
+                "them apart, as a list does. Build each layer anew, or apply one layer in a loop"
             )
         seen[id(layer)] = index
         for path, leaf in jax.tree_util.tree_flatten_with_path(layer)[0]:
@@ -76,9 +76,8 @@ def _refuse_sharing(layers: Sequence[Any]) -> None:
             if other[0] != index:
                 raise ValueError(
                     f"layers {other[0]} and {index} hold the same array object, at {path_text(other[1])} and "
-                    f"{path_text(path)}; a stack would give each its own copy and train them apart. Hold the layers "
-                    "in a BlockSeq, which keeps a shared array once, pass it to the call (in_axes=None), or copy it "
-                    "where the layers are meant to have their own"
+                    f"{path_text(path)}; a stack gives each its own copy and trains them apart, as a list does. Pass "
+                    "it to the call (in_axes=None), or copy it where the layers are meant to have their own"
                 )
 
 

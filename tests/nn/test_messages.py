@@ -40,8 +40,9 @@ def test_one_key_for_all_layers_is_to_be_split(kind: Any, key: Any) -> None:
 
 def test_what_array_stacked_does_not_take_names_what_does() -> None:
     one = layers()[0]
-    for text in (refusal(layers("a", "b")), refusal([one, one]), refusal([one, jnp.sin], TypeError)):
+    for text in (refusal(layers("a", "b")), refusal([one, jnp.sin], TypeError)):
         assert "BlockSeq" in text
+    assert "apply one layer in a loop" in refusal([one, one])
 
 
 def test_a_marker_of_a_state_is_told_in_words() -> None:
