@@ -153,7 +153,6 @@ HARMLESS = [
     "def is_block(model: Model):\n    return isinstance(model.layers[0], Block)\n",
     "def is_model(model: Model):\n    return isinstance(model, Model)\n",
     "def widened(block: Block, new):\n    return eqx.tree_at(lambda b: b.linear.weight, block, new)\n",
-    "def copied(model: Model):\n    return pickle.loads(pickle.dumps(model))\n",
     (
         "def copied(model: Model):\n    file = io.BytesIO()\n    eqx.tree_serialise_leaves(file, model)\n    file.seek(0)\n"
         "    return eqx.tree_deserialise_leaves(file, model)\n"

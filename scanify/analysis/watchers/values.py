@@ -106,7 +106,7 @@ class Store:
 
     def settle(self) -> None:
         """Evaluate code until no value grows; `complete` is false if that takes too many steps."""
-        while self._waiting and self.steps < _MAX_STEPS * (1 + len(self.units) // 1000):
+        while self._waiting and self.steps < _MAX_STEPS + 20 * len(self.units):
             self.steps += 1
             self._current = next(iter(self._waiting))
             del self._waiting[self._current]
