@@ -14,7 +14,6 @@ def obligations(loop: str, before: str = "", after: str = "return x") -> tuple[s
 
 
 SCALED = "for layer in self.layers:\n    x = layer(x) * scale\n    scale = scale * x.mean()"
-SUMMED = "for layer in self.layers:\n    x = layer(x)\n    scale = scale + x.mean()\n"
 WEAK = "`scale` keeps its dtype, though it is made of a Python number, which raises no other dtype"
 
 
@@ -34,12 +33,7 @@ def test_other_arrays_are_not(start: str) -> None:
     assert WEAK not in obligations(SCALED, f"scale = {start}")
 
 
-def test_a_sum_that_raises_nothing_may_begin_with_one() -> None:
-    assert obligations(SUMMED, "scale = jnp.asarray(0.0)", "return x, scale") == ()
-    assert WEAK in obligations(SUMMED + "    x = x * scale", "scale = jnp.asarray(0.0)", "return x, scale")
-
-
-COMPLEX = "`x` is complex before the loop, as it is after each layer"
+COMPLEX = "`x` keeps its dtype, though it is cast to `complex`"
 
 
 @pytest.mark.parametrize(
@@ -142,48 +136,33 @@ def test_one_that_is_or_may_be_a_pytree_can(head: str, bases: str) -> None:
     assert isinstance(only(later), Plan)
 
 
-STATIC = "`stream.step`, a static field, is the same after each layer"
+STRUCTURE = "`{}` keeps its structure, and the shapes and dtypes in it"
 
 
 @pytest.mark.parametrize("advanced", ["Stream(x, self.step + 1)", "Stream(x, 2)", "Stream(x, step=len(x))"])
 def test_a_static_field_of_a_carry_is_the_same_after_each_layer(advanced: str) -> None:
     found = only(stream(step="eqx.field(static=True, default=0)", advanced=advanced))
-    assert isinstance(found, Plan) and STATIC in texts(found.obligations)
-
-
-@pytest.mark.parametrize(
-    ("step", "advanced"),
-    [
-        ("eqx.field(static=True, default=0)", "Stream(x, self.step)"),
-        ("eqx.field(static=True, default=0)", "Stream(x)"),
-        ("jnp.asarray(0)", "Stream(x, self.step + 1)"),
-    ],
-)
-def test_one_that_stays_is_no_matter(step: str, advanced: str) -> None:
-    found = only(stream(step=step, advanced=advanced))
-    assert isinstance(found, Plan) and STATIC not in texts(found.obligations)
+    assert isinstance(found, Plan) and STRUCTURE.format("stream") in texts(found.obligations)
 
 
 PARTS = "for layer in self.layers:\n    a, b = parts\n    parts = {}"
-TUPLE = "`parts` is a tuple before the loop, as it is after each layer"
 
 
 @pytest.mark.parametrize("start", ["jnp.split(x, 2)", "list(jnp.split(x, 2))", "jnp.array_split(x, 2)"])
 def test_a_list_that_each_layer_makes_a_tuple_is_said(start: str) -> None:
-    assert TUPLE in obligations(PARTS.format("layer(a), b"), f"parts = {start}", "return parts[0]")
-    assert TUPLE not in obligations(PARTS.format("layer(a), b"), f"parts = tuple({start})", "return parts[0]")
-    assert TUPLE not in obligations(PARTS.format("[layer(a), b]"), f"parts = {start}", "return parts[0]")
+    found = obligations(PARTS.format("layer(a), b"), f"parts = {start}", "return parts[0]")
+    assert STRUCTURE.format("parts") in found
 
 
-ROW = "`h` keeps its shape, though it has a single row before the loop, which broadcasts"
+ROW = "`h` keeps its shape, though it may have an axis of size 1 before the loop, which broadcasts"
 
 
-@pytest.mark.parametrize("start", ["x[None]", "x[None, :]", "x[jnp.newaxis, :]", "jnp.expand_dims(x, 0)"])
+@pytest.mark.parametrize("start", ["x[None]", "x[:, None]", "x[jnp.newaxis, :]", "jnp.expand_dims(x, 0)"])
 def test_an_axis_of_one_may_be_broadcast(start: str) -> None:
     assert ROW in obligations("for layer in self.layers:\n    h = layer(h)", f"h = {start}", "return h")
 
 
-@pytest.mark.parametrize("start", ["x[0]", "x[:, None]", "jnp.expand_dims(x, 1)", "x"])
+@pytest.mark.parametrize("start", ["x[0]", "x"])
 def test_other_starts_have_none(start: str) -> None:
     assert ROW not in obligations("for layer in self.layers:\n    h = layer(h)", f"h = {start}", "return h")
 
@@ -196,25 +175,17 @@ def test_shapes_without_arrays_cannot_be_carried(start: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "gives", "said"),
+    ("start", "gives"),
     [
-        ("[x, x]", "(layer(h[0]), h[1])", "a tuple"),
-        ("(x, x)", "[layer(h[0]), h[1]]", "a list"),
-        ("[x, x]", "{'x': layer(h[0])}", "a dict"),
+        ("[x, x]", "(layer(h[0]), h[1])"),
+        ("(x, x)", "[layer(h[0]), h[1]]"),
+        ("[x, x]", "{'x': layer(h[0])}"),
+        ("(x, x)", "(layer(h[1]), h[0])"),
     ],
 )
-def test_a_carry_has_one_form(start: str, gives: str, said: str) -> None:
+def test_a_container_that_is_carried_is_for_a_run(start: str, gives: str) -> None:
     loop = f"for layer in self.layers:\n    h = {gives}"
-    assert f"`h` is {said} before the loop, as it is after each layer" in obligations(loop, f"h = {start}", "return h")
-
-
-@pytest.mark.parametrize(
-    ("start", "gives"),
-    [("(x, x)", "(layer(h[0]), h[1])"), ("[x, x]", "[layer(h[0]), h[1]]"), ("{'x': x}", "{'x': layer(h['x'])}")],
-)
-def test_one_that_keeps_its_form_is_no_matter(start: str, gives: str) -> None:
-    loop = f"for layer in self.layers:\n    h = {gives}"
-    assert not any("before the loop, as it is" in each for each in obligations(loop, f"h = {start}", "return h"))
+    assert STRUCTURE.format("h") in obligations(loop, f"h = {start}", "return h")
 
 
 STATE = """\
@@ -264,14 +235,3 @@ def held(start: str, gives: str) -> Plan:
 )
 def test_carried_containers_hold_arrays_alone(start: str, gives: str) -> None:
     assert held(start, gives).obligations
-
-
-@pytest.mark.parametrize(
-    ("start", "gives"),
-    [
-        ("(x, jnp.zeros(()))", "(jnp.tanh(s[0]), s[1] + 1)"),
-        ("(x, (x, x))", "(jnp.tanh(s[0]), (s[1][1], s[1][0]))"),
-    ],
-)
-def test_containers_of_arrays_are_as_they_were(start: str, gives: str) -> None:
-    assert held(start, gives).safe

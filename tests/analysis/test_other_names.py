@@ -227,11 +227,6 @@ def test_a_table_of_a_module_that_code_may_change_is_not_known(code):
     assert not any(isinstance(each, Plan) and each.safe for each in found)
 
 
-@pytest.mark.parametrize("code", ["", "def get(name):\n    return TABLE[name]"])
-def test_a_table_of_a_module_that_is_only_read_is_known(code):
-    assert only(table_of(code)).safe
-
-
 @pytest.mark.parametrize("other", ["from model import TABLE\nTABLE['a'] = 1\n", "import model\nmodel.TABLE['a'] = 1\n"])
 def test_a_table_that_another_file_names_is_not_known(other, tmp_path):
     (tmp_path / "model.py").write_text(table_of(""))

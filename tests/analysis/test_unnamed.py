@@ -568,7 +568,7 @@ OTHERS = {
         "g = gen()\nnext(g)\ng.close()\nx = x * len(N)",
     ),
 }
-QUIET = ["getitem", "call", "property"]
+QUIET = ["call", "property"]
 
 
 @pytest.mark.parametrize("name", UNNAMED)

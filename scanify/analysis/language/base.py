@@ -1,8 +1,7 @@
 """What the parts of the walker share: the project, the obligations found so far, and calls of one another."""
 
 import ast
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from scanify.analysis.facts import Place
@@ -32,11 +31,10 @@ from scanify.analysis.project_facts import ProjectFacts
 _LONGEST = 60  # characters of an expression in a message
 
 
-class Base(ABC):
+class Base:
     """The state of one walk.
 
-    `muted` is positive while code is walked that does not run in the loop: nothing it does is an obligation. `raising`
-    is positive in the arguments of an exception.
+    `muted` is positive while code is walked that does not run in the loop: nothing it does is an obligation.
     """
 
     def __init__(self, project: ProjectFacts) -> None:
@@ -49,7 +47,6 @@ class Base(ABC):
         self.notes: dict[str, None] = {}
         self.called: set[int] = set()  # the nodes of attributes that are called
         self.muted = 0
-        self.raising = 0
         self.active: list[ast.AST] = []
 
     # -- obligations -----------------------------------------------------------------------------------------------
@@ -102,151 +99,64 @@ class Base(ABC):
         """True of the containers that are made now: the code is of the iteration."""
         return not self.muted
 
-    def may_act(self, value: Type, *methods: str) -> bool:
-        """True if a value may be an object of the project whose method does more than compute.
-
-        Such a value is passed by a caller, and no annotation says what it is.
-        """
-        given = isinstance(value, Static) and (value.text or "").startswith(GIVEN)
-        if not given and not isinstance(value, Given) and not (isinstance(value, Array) and not value.certain):
-            return False
-        return any(self.classes.acts(each) or self.classes.is_patched(each) for each in methods)
+    def is_passed(self, value: Type) -> bool:
+        """True of a value that a caller passes and no annotation describes: it may be an object of the project."""
+        match value:
+            case Static(text=text):
+                return (text or "").startswith(GIVEN)
+            case Array(certain=certain):
+                return not certain
+            case _:
+                return isinstance(value, Given)
 
     def asks(self, env: Env, node: ast.AST, value: Type, *methods: str) -> bool:
         """True if Python calls one of some methods of a value that may do more than compute: an obligation."""
-        acts = any(self.may_act(option, *methods) for option in options(value))
+        acts = any(map(self.is_passed, options(value))) and any(
+            self.classes.acts(each) or self.classes.is_patched(each) for each in methods
+        )
         if acts:
             self.note(env.module, node, "a class of the project has a method for this, which does more than compute")
         return acts
 
-    # -- the parts -------------------------------------------------------------------------------------------------
+    # What the parts of the walker call of one another; `Walker` joins them.
 
-    @abstractmethod
-    def evaluate(self, node: ast.expr, env: Env) -> Type:
-        """The type of an expression."""
+    evaluate: Callable[[ast.expr, Env], Type]
+    run: Callable[[Sequence[ast.stmt], Env, list[Type]], bool]
+    bind: Callable[[ast.expr, Type, Env], None]
+    element: Callable[[Module, ast.expr, Type], Type]
+    truth: Callable[[Module, ast.expr, Type], None]
+    in_order: Callable[[Module, ast.AST, Items], None]
+    change: Callable[[Env, ast.AST, ast.expr, Items, Type | None], None]
+    define: Callable[..., None]
+    defined: Callable[[Definition], Type | None]
+    annotated: Callable[..., Type | None]
+    comparison: Callable[[ast.Compare, Env], Type]
+    operation_of: Callable[[ast.expr, ast.AST, Sequence[ast.expr], Env], Type]
+    operation: Callable[[ast.AST, ast.AST, Sequence[ast.expr], Sequence[Type], Env], Type]
 
-    @abstractmethod
-    def run(self, body: Sequence[ast.stmt], env: Env, returned: list[Type]) -> bool:
-        """Walk statements; True if the end of the block may be reached."""
+    call: Callable[[Env, ast.expr, Type, Types, Named], Type]
+    call_function: Callable[..., Type]
+    call_library: Callable[[Env, ast.expr, LibraryFunction, Types, Named], Type]
+    call_builtin: Callable[[Env, ast.expr, str, Types, Named], Type]
+    call_applied: Callable[[Env, ast.expr, Applied, Types, Named], Type]
+    call_method: Callable[[Env, ast.expr, LibraryFunction, str, str, Types, Named], Type]
+    call_library_object: Callable[[Env, ast.expr, LibraryObject, Types, Named], Type]
+    construct: Callable[[Env, ast.expr, Definition, Types, Named], Type]
+    construct_library: Callable[[Env, ast.expr, str, Types, Named], Type]
 
-    @abstractmethod
-    def call(self, env: Env, node: ast.expr, callee: Type, args: Sequence[Type], keywords: Mapping[str, Type]) -> Type:
-        """The type that a call returns."""
-
-    @abstractmethod
-    def call_function(
-        self,
-        function: Function,
-        args: Sequence[Type],
-        keywords: Mapping[str, Type],
-        at: tuple[Env, ast.AST] | None = None,
-    ) -> Type:
-        """The type that a function of the project returns."""
-
-    @abstractmethod
-    def attribute(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
-        """The type of an attribute."""
-
-    @abstractmethod
-    def construct(
-        self, env: Env, node: ast.expr, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
-    ) -> Type:
-        """The object that a call of a class of the project makes."""
-
-    @abstractmethod
-    def bind(self, target: ast.expr, value: Type, env: Env) -> None:
-        """Assign to a target."""
-
-    @abstractmethod
-    def element(self, module: Module, node: ast.expr, value: Type) -> Type:
-        """The type of an element when a value is iterated over."""
-
-    @abstractmethod
-    def truth(self, module: Module, node: ast.expr, value: Type) -> None:
-        """Ask whether a value is true."""
-
-    @abstractmethod
-    def annotated(self, module: Module, node: ast.expr | None, env: Env | None = None) -> Type | None:
-        """The type that an annotation declares; None if it declares none that is understood."""
+    attribute: Callable[[Env, ast.expr, Type, str], Type]
+    in_class: Callable[[Env, ast.expr, Object, Definition, str], Type | None]
+    of_library: Callable[[str], Type]
+    of_meaning: Callable[[object], Type | None]
+    understood_class: Callable[[Env, ast.AST, Definition], bool]
+    alternatives: Callable[[Object], list[Definition]]
+    decorated: Callable[[Function, Env], Type]
+    making: list[tuple[Definition, dict[str, Type]]]
+    is_made_now: Callable[[Type | None], bool]
+    store_own: Callable[[str, Type, Env], None]
+    stored_by_constructor: Callable[[Definition, str], Type | None]
 
     collected: frozenset[str] = frozenset()  # names of lists that the loop adds to, which become ys
-
-    # syntax: operators, displays, statements, binding
-
-    @abstractmethod
-    def operation_of(self, node: ast.expr, operator: ast.AST, parts: Sequence[ast.expr], env: Env) -> Type: ...
-
-    @abstractmethod
-    def operation(
-        self, node: ast.AST, operator: ast.AST, parts: Sequence[ast.expr], values: Sequence[Type], env: Env
-    ) -> Type: ...
-
-    @abstractmethod
-    def comparison(self, node: ast.Compare, env: Env) -> Type: ...
-
-    @abstractmethod
-    def define(self, arguments: ast.arguments, env: Env, annotations: Sequence[ast.expr | None] = ()) -> None: ...
-
-    @abstractmethod
-    def defined(self, definition: Definition) -> Type | None: ...
-
-    @abstractmethod
-    def change(self, env: Env, node: ast.AST, holder_node: ast.expr, holder: Items, value: Type | None) -> None: ...
-
-    # project: objects, constructors, calls
-
-    making: list[tuple[Definition, dict[str, Type]]]
-
-    @abstractmethod
-    def of_library(self, qualname: str) -> Type: ...
-
-    @abstractmethod
-    def of_meaning(self, meaning: object) -> Type | None: ...
-
-    @abstractmethod
-    def understood_class(self, env: Env, node: ast.AST, cls: Definition) -> bool: ...
-
-    @abstractmethod
-    def alternatives(self, value: Object) -> list[Definition]: ...
-
-    @abstractmethod
-    def in_class(self, env: Env, node: ast.expr, value: Object, cls: Definition, name: str) -> Type | None: ...
-
-    @abstractmethod
-    def stored_by_constructor(self, cls: Definition, name: str) -> Type | None: ...
-
-    @abstractmethod
-    def store_own(self, name: str, value: Type, env: Env) -> None: ...
-
-    @abstractmethod
-    def is_made_now(self, value: Type | None) -> bool: ...
-
-    @abstractmethod
-    def decorated(self, function: Function, env: Env) -> Type: ...
-
-    # libraries: functions, higher, methods, modules, builtins
-
-    @abstractmethod
-    def call_library(self, env: Env, node: ast.expr, callee: LibraryFunction, args: Types, keywords: Named) -> Type: ...
-
-    @abstractmethod
-    def call_builtin(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type: ...
-
-    @abstractmethod
-    def call_applied(self, env: Env, node: ast.expr, callee: Applied, args: Types, keywords: Named) -> Type: ...
-
-    @abstractmethod
-    def call_method(
-        self, env: Env, node: ast.expr, callee: LibraryFunction, package: str, name: str, args: Types, keywords: Named
-    ) -> Type: ...
-
-    @abstractmethod
-    def construct_library(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type: ...
-
-    @abstractmethod
-    def call_library_object(
-        self, env: Env, node: ast.expr, value: LibraryObject, args: Types, keywords: Named
-    ) -> Type: ...
 
 
 def code_of(module: Module, node: ast.AST) -> str:

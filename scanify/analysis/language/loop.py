@@ -18,7 +18,6 @@ from scanify.analysis.language.types import (
     Array,
     ClassOf,
     Env,
-    Fields,
     Function,
     Given,
     Items,
@@ -143,10 +142,6 @@ class _LoopWalker(Walker):
             if "staticmethod" not in kinds:
                 env.names[plain[0].arg] = this
                 env = replace(env, this=this)
-        every = (each for each in ast.walk(node.args) if isinstance(each, ast.arg))
-        self.jax_arrays = frozenset(
-            each.arg for each in every if isinstance(self.annotated(module, each.annotation), Array)
-        )
         self.active.append(node)
         if isinstance(node, ast.Lambda):
             self.evaluate(node.body, env)
@@ -184,7 +179,7 @@ class _LoopWalker(Walker):
                 env.names[each.arg] = Items(kind, None, Given(each.arg))
 
     def evaluate(self, node: ast.expr, env: Env) -> Type:
-        if node is self.target and not self.passes:
+        if node is self.target:
             self.at_target(env)
         value = super().evaluate(node, env)
         if node in self.types and self.inside:
@@ -204,20 +199,9 @@ class _LoopWalker(Walker):
 
     # -- one iteration ---------------------------------------------------------------------------------------------
 
-    def _pass_by(self, env: Env) -> None:
-        """Bind the names of the loop: a scan carries arrays and collects lists of them."""
-        for name in self._bound_in_loop():
-            known = name in self.shape.carry
-            env.names[name] = Array(certain=False) if known else Unknown(f"`{name}` is bound in the loop")
-        for each in self.shape.collections:
-            env.names[each.name] = Items("list", None, Array(certain=False), self.own)
-
-    def at_target(self, env: Env) -> bool:
-        if self.passes:
-            self._pass_by(env)
-        elif not self.inside and self.result.layers is None:
+    def at_target(self, env: Env) -> None:
+        if not self.inside and self.result.layers is None:
             self._iteration(env)
-        return self.passes
 
     def _iteration(self, env: Env) -> None:
         self.inside = True
@@ -328,35 +312,23 @@ class _LoopWalker(Walker):
 
     def _carried(self, name: str, start: Type) -> Type:
         """The type of a carry: what a scan carries are arrays."""
+        if isinstance(start, Static):
+            text = f"`{name}` keeps its dtype, though it starts as a Python number"
+            self.condition(self.loop.module, self.loop.node, text)
         found: list[Type] = []
         for option in options(start):
             match option:
-                case Array():
-                    found.append(Array(option.shape or name, None, option.certain))
-                case Given():
-                    found.append(Array(option.name, None, False))
-                case Static():
-                    text = f"`{name}` keeps its dtype, though it starts as a Python number"
-                    self.condition(self.loop.module, self.loop.node, text)
-                    found.append(Array(name))
-                case Items(parts=tuple() as parts):
-                    names = option.keys if option.keys is not None else range(len(parts))
-                    made = tuple(self._carried(f"{name}[{at!r}]", part) for at, part in zip(names, parts, strict=True))
-                    found.append(Items(option.kind, made, None, self.own, option.keys))
+                case Array(shape=shape, certain=certain):
+                    found.append(Array(shape or name, None, certain))
+                case Given(name=shape):
+                    found.append(Array(shape, None, False))
+                case Static() | Unknown():
+                    found.append(Array(name, None, isinstance(option, Static)))
                 case Items():
-                    found.append(Items(option.kind, None, Array(f"{name}[...]"), self.own))
-                case Object(cls=cls, fields=tuple() as fields):
-                    found.append(Object(cls, Fields.of({at: self._field(name, cls, at, each) for at, each in fields})))
-                case Unknown():
-                    found.append(Array(name, None, False))
+                    found.append(Items(option.kind, None, Array(), self.own))
                 case _:
                     found.append(option)
         return join(found)
-
-    def _field(self, name: str, cls: Definition, field: str, value: Type) -> Type:
-        """The type of a field of a carried object: a static field stays as it is."""
-        static = self.is_static_field(cls, field)
-        return value if static else self._carried(f"{name}.{field}", value)
 
     def _changes(self, carries: dict[str, Type], after: Env, body: Env) -> bool:
         """Join the carries with what an iteration made of them; True if their types have changed."""
@@ -376,7 +348,7 @@ class _LoopWalker(Walker):
                 continue
             value, start = after.names.get(name, Nothing()), self.result.starts.get(name, Nothing())
             for text in (
-                *start_conditions(self.loop, self.shape, name, start, value),
+                *start_conditions(name, self.shape.starts.get(name, ()), start, value),
                 *kept_conditions(name, start, before, value),
             ):
                 self.condition(self.loop.module, self.loop.node, text)

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 
 from scanify.analysis.lower.nodes import children
 
-_READERS = frozenset(
-    "len list tuple set sorted zip enumerate reversed sum any all min max isinstance dict map filter".split()
-)
+_READERS = frozenset("len list tuple set sorted zip enumerate reversed sum any all min max isinstance dict map".split())
 _CHANGING_METHODS = frozenset(
     "append extend insert add update setdefault appendleft extendleft pop clear remove reverse sort popitem discard "
     "popleft".split()
 )
-_CONSTRUCTORS = ("__init__", "__post_init__")
 _READING_METHODS = frozenset("items values keys get copy index count".split())
 _READING = (ast.For, ast.comprehension, ast.Starred, ast.If, ast.While, ast.Assert, ast.Expr)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 @dataclass(frozen=True)
@@ -52,9 +50,13 @@ class _Reader:
     """Reads each place of each name of a function once."""
 
     def __init__(self, node: ast.AST) -> None:
-        args = getattr(node, "args", None)
-        first = [*args.posonlyargs, *args.args][:1] if isinstance(args, ast.arguments) else []
-        self.first = first[0].arg if first and getattr(node, "name", "") in _CONSTRUCTORS else ""
+        constructs = getattr(node, "name", "") in ("__init__", "__post_init__")
+        args = (
+            [each.arg for each in ast.walk(getattr(node, "args", node)) if isinstance(each, ast.arg)]
+            if constructs
+            else []
+        )
+        self.first = args[:1]  # the names of the object that is constructed
         self.yields = False
         self.bound: Counter[str] = Counter()
         self.rebound: set[str] = set()
@@ -63,23 +65,19 @@ class _Reader:
         self.passed: list[tuple[str, ast.expr]] = []
         self.stored: dict[str, int] = {}  # the first line where a value is stored in a field
         self.changed: dict[str, int] = {}  # the last line where a container is changed
-        if isinstance(node, ast.ClassDef):
-            self.bound[node.name] += 1
         for child in children(node):
             self._read(child, (node, node), None, inner=False)
 
     def names(self) -> Names:
         """What was read."""
-        several = frozenset(name for name, count in self.bound.items() if count > 1)
         early = {name for name, line in self.stored.items() if line <= self.changed.get(name, 0)}
-        unsure = frozenset(self.open | early | (self.inner & self.changed.keys()))
         return Names(
             frozenset(self.bound),
             frozenset(self.changed),
             self.yields,
-            several,
+            frozenset(name for name, count in self.bound.items() if count > 1),
             frozenset(self.rebound),
-            unsure,
+            frozenset(self.open | early | (self.inner & self.changed.keys())),
             tuple(self.passed),
         )
 
@@ -99,19 +97,15 @@ class _Reader:
                 self.bound[name] += 1
                 if isinstance(above[0], ast.AugAssign):  # `layers += [layer]`
                     self._change(name, loop or node)
-            case ast.arg(arg=str(name)) | ast.MatchMapping(rest=str(name)) | ast.alias(asname=str(name)):
+            case ast.arg() | ast.alias() | ast.MatchMapping() | ast.MatchAs() | ast.MatchStar() | ast.ExceptHandler():
+                given = (getattr(node, each, None) for each in ("arg", "asname", "rest", "name"))
+                self.bound[next(filter(None, given), "").partition(".")[0]] += 1
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 self.bound[name] += 1
-            case ast.FunctionDef(name=str(name)) | ast.AsyncFunctionDef(name=str(name)) | ast.ClassDef(name=str(name)):
-                self.bound[name] += 1
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.ExceptHandler(name=str(name)):
-                self.bound[name] += 1
-            case ast.alias(name=name):
-                self.bound[name.partition(".")[0]] += 1
             case ast.For() | ast.While():
                 loop = loop or node
-        inner = inner or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef)
         for child in children(node):
-            self._read(child, (node, above[0]), loop, inner=inner)
+            self._read(child, (node, above[0]), loop, inner=inner or isinstance(node, _FUNCTIONS))
 
     def _change(self, name: str, at: ast.stmt | ast.expr) -> None:
         self.changed[name] = max(self.changed.get(name, 0), at.end_lineno or at.lineno)
@@ -128,23 +122,16 @@ class _Reader:
                 self._change(name, at)
             case ast.Attribute(attr=attr), ast.Call(func=called) if called is above[0] and attr in _READING_METHODS:
                 pass
-            case ast.Subscript(value=value, ctx=ast.Load()), _ if value is node:
+            case ast.Subscript(value=value, ctx=ctx), _ if value is node and not isinstance(ctx, ast.Del):
+                if isinstance(ctx, ast.Store):
+                    self._change(name, at)
+            case ast.Call(func=called), _ if called is node or getattr(called, "id", "") in _READERS:
                 pass
-            case ast.Subscript(value=value, ctx=ast.Store()), _ if value is node:
-                self._change(name, at)
-            case ast.Call(func=called), _ if called is node:
+            case ast.Compare(ops=[ast.In() | ast.NotIn() | ast.Is() | ast.IsNot()]), _:
                 pass
-            case ast.Call(func=ast.Name(id=called)), _ if called in _READERS:
-                pass
-            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]), _ if left is not node:
-                pass
-            case ast.Compare(ops=[ast.Is() | ast.IsNot()]), _:
-                pass
-            case ast.Call(func=called), _:
+            case (ast.Call(func=called), _) | (ast.keyword(arg=str()), ast.Call(func=called)):
                 self.passed.append((name, called))
-            case ast.keyword(arg=str()), ast.Call(func=called):
-                self.passed.append((name, called))
-            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner))]), _ if owner == self.first:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner))]), _ if owner in self.first:
                 self.stored[name] = min(self.stored.get(name, at.lineno), at.lineno)
             case (ast.Return(), _) | (ast.Tuple(), ast.Return()) if not inner:
                 pass

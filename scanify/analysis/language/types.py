@@ -88,13 +88,12 @@ class Items:
     parts: "tuple[Type, ...] | None" = None
     each: "Type | None" = None
     own: bool = False
-    keys: tuple[str, ...] | None = None
     declared: bool = False
 
     @property
     def element(self) -> "Type | None":
         """The type of any element; None if there is none."""
-        return self.each if self.parts is None else join(self.parts)
+        return join(self.parts) if self.parts else self.each
 
 
 class Fields:
@@ -314,9 +313,9 @@ def _merge(one: Type, other: Type) -> Type:
         own, declared = one.own and other.own, one.declared and other.declared
         if one.parts is not None and other.parts is not None and len(one.parts) == len(other.parts):
             parts = tuple(join(pair) for pair in zip(one.parts, other.parts, strict=True))
-            return Items(one.kind, parts, None, own, one.keys if one.keys == other.keys else None, declared)
-        elements = [each.element for each in (one, other) if each.parts != ()]
-        return Items(one.kind, None, join(elements) if elements else None, own, None, declared)
+            return Items(one.kind, parts, None, own, declared)
+        elements = [each.element for each in (one, other) if each.element is not None]
+        return Items(one.kind, None, join(elements) if elements else None, own, declared)
     return Static(None, getattr(one, "numpy", False) or getattr(other, "numpy", False))
 
 

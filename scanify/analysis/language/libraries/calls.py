@@ -14,9 +14,7 @@ from scanify.analysis.language.shapes import (
     SAME_SHAPE,
     cast_of,
     joined,
-    keeps_cast,
     of_rows,
-    result_cast,
     row,
 )
 from scanify.analysis.language.syntax.operators import noted_in, why_of
@@ -157,9 +155,7 @@ class Libraries(Base):
         if name in tables.SHAPED_BY_VALUES and "size" not in keywords:
             return self.note(env.module, node, "the shape of its result depends on values")
         arrays = [option for value in values for option in options(value) if isinstance(option, Array)]
-        cast = cast_of(node, name, args, keywords)
-        if cast is None and keeps_cast(name):
-            cast = result_cast(arrays[name == "where" :])
+        cast = cast_of(name, args, keywords, arrays[name == "where" :])
         shapes = {each.shape for each in arrays} - {None}
         if (found := joined(name, args)) is not None:
             return found

@@ -6,7 +6,7 @@ from functools import partial
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.shapes import cast_of, keeps_cast
+from scanify.analysis.language.shapes import cast_of, dtype_of
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     Array,
@@ -104,13 +104,13 @@ class Python(Base):
         if name == "dict":
             if args and not isinstance(args[0], Items):
                 return self.note(module, node, why_of(node, args[0]))
-            return Items("dict", tuple(keywords.values()), None, self.own, tuple(keywords)) if not args else args[0]
+            return Items("dict", None, join(keywords.values()), self.own) if not args else args[0]
         if name in _REDUCTIONS:
             return self._reduced(env, node, name, args)
         if name in _CONVERSIONS or name == "slice":
             if any(self.asks(env, node, each, f"__{name}__", "__index__", "__float__") for each in args):
                 return Static()
-            if all(map(is_static, args)) or (self.raising and all(map(is_data, args))):
+            if all(map(is_static, args)):
                 return Static()
             self._needs_value(env, node, args)
             return Static()
@@ -228,22 +228,20 @@ class Python(Base):
         if name not in tables.PURE_METHODS or name in _STRINGS - {"copy"}:
             return self.note(env.module, node, f"`.{name}` of an array is not listed")
         if name == "astype":
-            back = bool(args) and isinstance(args[0], Static) and (args[0].text or "").startswith("dtype:")
-            text = None if back or not isinstance(node, ast.Call) or not node.args else ast.unparse(node.args[0])
-            return Array(of.shape, "complex" if "complex" in (text or "") else text, of.certain)
+            return Array(of.shape, dtype_of([*args, *keywords.values(), Nothing()][0]), of.certain)
         if name == "reshape":
             if any(isinstance(each, Array) for size in args for each in parts_of(size)):
                 return self.note(env.module, node, "the shape of its result depends on values")
             return Array(None, of.cast)
         if name in ("copy", "round", "clip", "conj", "block_until_ready", "cumsum", "cumprod"):
             return of
-        return Array(None, cast_of(node, name, (), keywords) or (of.cast if keeps_cast(name) else None))
+        return Array(None, cast_of(name, (), keywords, [of]))
 
     def container_method(self, env: Env, node: ast.expr, of: Items, name: str, args: Types, keywords: Named) -> Type:
         holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
         element = of.element or Nothing()
         if name in ("items", "values", "keys", "copy", "popitem"):
-            self.in_order(env.module, holder, of)  # type: ignore[attr-defined]
+            self.in_order(env.module, holder, of)
         if name in ("items",) and of.kind == "dict":
             return Items("iterator", None, Items("tuple", (Static(), element), None, self.own), self.own)
         if name == "values":
@@ -256,7 +254,7 @@ class Python(Base):
                 return self.note(env.module, node, why_of(node, known or Nothing()))
             return join([element, *(args[1:] or [Nothing()])])
         if name == "copy":
-            return Items(of.kind, of.parts, of.each, self.own, of.keys)
+            return Items(of.kind, of.parts, of.each, self.own)
         if name in ("index", "count"):
             if is_static(of) and all(map(is_static, args)):
                 return Static()

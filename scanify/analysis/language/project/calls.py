@@ -178,7 +178,7 @@ class Calls(Base):
         if rest and given.kwarg is None:
             return False
         if given.kwarg is not None:
-            names[given.kwarg.arg] = Items("dict", tuple(rest.values()), None, self.own, tuple(rest))
+            names[given.kwarg.arg] = Items("dict", None, join(rest.values()), self.own)
         home = Env(function.module, {}, function.around)
         defaults = [None] * (len(plain) - len(given.defaults)) + list(given.defaults)
         for each, default in [

@@ -8,7 +8,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.shapes import keeps_cast
+from scanify.analysis.language.shapes import cast_of
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.types import (
     GIVEN,
@@ -104,7 +104,7 @@ class Objects(Base):
         if name == "T" and value.shape is not None:
             return replace(value, shape=value.shape[:-2] if value.shape.endswith(" T") else f"{value.shape} T")
         if name in tables.VIEWS:
-            return Array(None, value.cast if keeps_cast(name) else None, value.certain)
+            return Array(None, cast_of(name, (), {}, [value]), value.certain)
         if name == "at":
             return LibraryObject("jax.at", (("of", value),))
         return LibraryFunction(f"array.{name}", value)

@@ -5,30 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scanify.analysis.index.module import Module
+from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.shapes import LAST_AXIS, result_cast, weakened
-from scanify.analysis.language.types import (
-    Array,
-    ClassOf,
-    Env,
-    Function,
-    Given,
-    Items,
-    LibraryFunction,
-    LibraryObject,
-    Nothing,
-    Object,
-    Package,
-    Static,
-    Type,
-    Union,
-    Unknown,
-    is_data,
-    is_static,
-    join,
-    options,
-    without_none,
-)
 
 _OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
@@ -36,146 +15,136 @@ _OPERATORS = {
     ast.BitXor: "xor", ast.BitAnd: "and", ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert",
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
+_CLASSES = t.ClassOf | t.Function | t.LibraryFunction
+_SINGLE = t.Nothing | t.Static | t.Package | _CLASSES  # values of which a rewrite makes no other object
 
 
 class Operators(Base):
     """The part of the walker that knows operators."""
 
-    def operation_of(self, node: ast.expr, operator: ast.AST, parts: Sequence[ast.expr], env: Env) -> Type:
-        values = [without_none(self.evaluate(each, env)) for each in parts]
+    def operation_of(self, node: ast.expr, operator: ast.AST, parts: Sequence[ast.expr], env: t.Env) -> t.Type:
+        values = [t.without_none(self.evaluate(each, env)) for each in parts]
         return self.operation(node, operator, parts, values, env)
 
     def operation(
-        self, node: ast.AST, operator: ast.AST, parts: Sequence[ast.expr], values: Sequence[Type], env: Env
-    ) -> Type:
+        self, node: ast.AST, operator: ast.AST, parts: Sequence[ast.expr], values: Sequence[t.Type], env: t.Env
+    ) -> t.Type:
         """The type of an operator's result."""
         if (noted := noted_in(values)) is not None:
             return noted
         name = _OPERATORS[type(operator)]
-        flat = [option for value in values for option in options(value)]
-        if name == "add" and all(isinstance(each, Items) and each.kind in ("list", "tuple") for each in flat):
-            kinds = [each for each in flat if isinstance(each, Items)]
-            elements = [each.element for each in kinds if each.element is not None]
-            return Items(kinds[0].kind, None, join(elements) if elements else None, self.own)
+        flat = [option for value in values for option in t.options(value)]
+        held = [each for each in flat if isinstance(each, t.Items)]
+        if name == "add" and len(held) == len(flat):
+            elements = [each.element for each in held if each.element is not None]
+            return t.Items(held[0].kind, None, t.join(elements) if elements else None, self.own)
         for part, value in zip(parts, values, strict=True):
-            for option in options(value):
-                if self.asks(env, node, option, f"__{name}__", f"__r{name}__"):
-                    return Unknown("an operator of the project")
-                if not is_data(option):
-                    return self.note(env.module, node, why_of(part, option))
-        if any(isinstance(each, Array) for each in flat):
+            if self.asks(env, node, value, f"__{name}__", f"__r{name}__"):
+                return t.Unknown("an operator of the project")
+            if not t.is_data(value):
+                return self.note(env.module, node, why_of(part, value))
+        if any(isinstance(each, t.Array) for each in flat):
             found = _arrays(values)
             if name in ("and", "or", "xor", "invert") and {getattr(each, "cast", None) for each in flat} == {"bool"}:
                 return replace(found, cast="bool")
             return weakened(found) if name == "matmul" else found
-        if any(isinstance(each, Given) for each in flat):
-            given = next(each for each in flat if isinstance(each, Given))
-            return Given(f"{given.name} @", given.line) if name == "matmul" else given
-        if any(isinstance(each, Items) for each in flat):
-            kinds = [each for each in flat if isinstance(each, Items)]
-            for each in kinds:
-                self.in_order(env.module, node, each)  # type: ignore[attr-defined]
-            return Items(kinds[0].kind, None, join(each.element for each in kinds), self.own)
-        return Static(None, any(isinstance(each, Static) and each.numpy for each in flat))
+        given = next((each for each in flat if isinstance(each, t.Given)), None)
+        if given is not None:
+            return t.Given(f"{given.name} @", given.line) if name == "matmul" else given
+        if any(each.kind == "dict" for each in held):
+            return self.note(env.module, node, "an operator on a dict")
+        if held:
+            return t.Items(held[0].kind, None, t.join(each.element for each in held), self.own)
+        return t.Static(None, any(isinstance(each, t.Static) and each.numpy for each in flat))
 
-    def comparison(self, node: ast.Compare, env: Env) -> Type:
+    def comparison(self, node: ast.Compare, env: t.Env) -> t.Type:
         parts = [node.left, *node.comparators]
         values = [self.evaluate(each, env) for each in parts]
-        found: list[Type] = []
         if (noted := noted_in(values)) is not None:
             return noted
+        found: list[t.Type] = []
         for at, operator in enumerate(node.ops):
             pair, own = values[at : at + 2], parts[at : at + 2]
+            is_none = any(isinstance(each, t.Nothing) for each in pair)
             if isinstance(operator, ast.Is | ast.IsNot):
-                found.append(self._identity(node, pair, env))
+                same = is_none or all(isinstance(each, _SINGLE) for each in pair)
+                why = "a rewrite makes other objects of the same values"
+                found.append(t.Static() if same else self.note(env.module, node, why))
             elif isinstance(operator, ast.In | ast.NotIn):
                 found.append(self._membership(node, own, pair, env))
-            elif any(isinstance(each, Nothing) for each in pair) or all(map(_is_class, pair)):
-                found.append(Static())
+            elif is_none or all(isinstance(each, _CLASSES) for each in pair):
+                found.append(t.Static())
             else:
-                compared = self.operation(node, operator, own, [without_none(each) for each in pair], env)
-                found.append(Array(cast="bool") if isinstance(compared, Array) else compared)
+                compared = self.operation(node, operator, own, [t.without_none(each) for each in pair], env)
+                found.append(t.Array(cast="bool") if isinstance(compared, t.Array) else compared)
             if len(node.ops) > 1:
                 self.truth(env.module, node, found[-1])
-        return join(found)
+        return t.join(found)
 
-    def _identity(self, node: ast.Compare, pair: Sequence[Type], env: Env) -> Type:
-        plain = (Nothing, Static, ClassOf, Function, LibraryFunction, Package)
-        if any(isinstance(each, Nothing) for each in pair) or all(isinstance(each, plain) for each in pair):
-            return Static()
-        return self.note(env.module, node, "a rewrite makes other objects of the same values")
-
-    def _membership(self, node: ast.Compare, own: Sequence[ast.expr], pair: Sequence[Type], env: Env) -> Type:
+    def _membership(self, node: ast.Compare, own: Sequence[ast.expr], pair: Sequence[t.Type], env: t.Env) -> t.Type:
         if any(self.asks(env, node, each, "__contains__", "__iter__", "__eq__") for each in pair):
-            return Static()
+            return t.Static()
         for part, value in zip(own, pair, strict=True):
-            if not is_static(value) and not (isinstance(value, Items) and value.kind == "dict"):
+            is_dict = isinstance(value, t.Items) and value.kind == "dict" and value is pair[1]
+            if not t.is_static(value) and not is_dict:
                 return self.note(env.module, node, why_of(part, value))
-        if isinstance(pair[1], Items) and pair[1].kind in ("iterator",):
-            return self.note(env.module, node, "a search uses up an iterator")
-        if not is_static(pair[0]):
-            return self.note(env.module, node, why_of(own[0], pair[0]))
-        return Static()
+        return t.Static()
 
-    def truth(self, module: Module, node: ast.expr, value: Type) -> None:
-        self.asks(Env(module), node, value, "__bool__", "__len__")
-        for option in options(value):
+    def truth(self, module: Module, node: ast.expr, value: t.Type) -> None:
+        """Walk a branch on a value."""
+        self.asks(t.Env(module), node, value, "__bool__", "__len__")
+        for option in t.options(value):
             match option:
-                case Array():
+                case t.Array():
                     self.note(module, node, "a branch needs the value of an array, which a scan does not have")
-                case Given():
-                    self.note(module, node, why_of(node, option, "a branch needs its value"))
-                case Object(cls=cls) if any(self.classes.method(cls, each) for each in ("__bool__", "__len__")):
+                case t.Object(cls=cls) if any(self.classes.method(cls, each) for each in ("__bool__", "__len__")):
                     self.note(module, node, f"`{cls.name}` decides whether it is true")
-                case Unknown(noted=True):
-                    pass
-                case Unknown() | LibraryObject():
-                    self.note(module, node, why_of(node, option))
+                case t.Unknown(noted=noted):
+                    if not noted:
+                        self.note(module, node, why_of(node, option))
+                case t.Given() | t.LibraryObject():
+                    self.note(module, node, why_of(node, option, "a branch needs its value"))
                 case _:
                     pass
 
 
-def noted_in(values: Sequence[Type]) -> Unknown | None:
+def noted_in(values: Sequence[t.Type]) -> t.Unknown | None:
     """The first value that comes from an operation which is an obligation already."""
-    flat = (option for value in values for option in options(value))
-    return next((each for each in flat if isinstance(each, Unknown) and each.noted), None)
+    flat = (option for value in values for option in t.options(value))
+    return next((each for each in flat if isinstance(each, t.Unknown) and each.noted), None)
 
 
-def why_of(node: ast.expr, value: Type, instead: str = "") -> str:
+def why_of(node: ast.expr, value: t.Type, instead: str = "") -> str:
     """Why an operation on a value is not understood."""
     name = f"`{ast.unparse(node)}`" if len(ast.unparse(node)) < 40 else "a part of it"
     match value:
-        case Unknown(why=why):
+        case t.Unknown(why=why):
             return why
-        case Given(name=given, line=line):
+        case t.Given(name=given, line=line):
             place = f" ({line})" if line else ""
             return f"`{given}` has no annotation{place}; {instead or 'give a case, or annotate it'}"
-        case Array():
+        case t.Array():
             return instead or f"{name} is an array, whose value a scan does not have"
-        case Object(cls=cls):
+        case t.Object(cls=cls):
             return f"{name} is a `{cls.name}`"
-        case LibraryObject(qualname=qualname):
+        case t.LibraryObject(qualname=qualname):
             return f"{name} is a `{qualname}`"
-        case Function():
+        case t.Function():
             return f"{name} is a function"
-        case Union(options=found):
-            return why_of(node, next((each for each in found if not is_data(each)), found[0]), instead)
+        case t.Union(options=found):
+            return why_of(node, next((each for each in found if not t.is_data(each)), found[0]), instead)
         case _:
             return instead or f"nothing is listed for {name}"
 
 
-def _arrays(values: Sequence[Type]) -> Array:
+def _arrays(values: Sequence[t.Type]) -> t.Array:
     """The result of an operator on arrays: the shape of the carry, if one operand has it and none another's."""
-    arrays = [option for value in values for option in options(value) if isinstance(option, Array)]
-    shapes = {each.shape for each in arrays} - {None}
-    shapes = {each for each in shapes if not (each or "").endswith(LAST_AXIS)} or shapes
-    numbers = (option for value in values for option in options(value) if isinstance(option, Static))
-    cast = result_cast([*arrays, *([Array()] if len(values) > len(arrays) else ())])
-    if any((each.text or "").endswith("j") for each in numbers):
+    flat = [option for value in values for option in t.options(value)]
+    arrays = [each for each in flat if isinstance(each, t.Array)]
+    shapes = {each.shape for each in arrays if each.shape is not None}
+    shapes = {each for each in shapes if not each.endswith(LAST_AXIS)} or shapes
+    cast = result_cast([*arrays, *([t.Array()] if len(values) > len(arrays) else ())])
+    if any(isinstance(each, t.Static) and (each.text or "").endswith("j") for each in flat):
         cast = "complex"
     shape = shapes.pop() if len(shapes) == 1 else None
-    return Array(shape, cast, all(each.certain for each in arrays))
-
-
-def _is_class(value: Type) -> bool:
-    return isinstance(value, ClassOf | Function | LibraryFunction)
+    return t.Array(shape, cast, all(each.certain for each in arrays))
