@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scanify.nn import ArrayStacked, ScanCheckpointPolicy
+from scanify.nn import ArrayStacked, BlockSeq, ScanCheckpointPolicy
 from scanify.nn.scans.loop import best_chunk_size
 
 
@@ -57,6 +57,36 @@ ACTIVATIONS, PARAMETERS = (64, 64, 4096), (48, 256, 64)
 @pytest.mark.parametrize("size", [ACTIVATIONS, PARAMETERS], ids=["activations", "parameters"])
 def test_a_stack_needs_no_more_than_a_scan_by_hand(size: Any, remat: bool) -> None:
     assert stacked(remat, *size) <= 1.02 * by_hand(remat, *size)
+
+
+class Kind(Block):
+    bends: bool = eqx.field(static=True, default=False)
+
+    def __call__(self, x: Any) -> Any:
+        return jnp.tanh(super().__call__(x)) if self.bends else super().__call__(x)
+
+
+@pytest.mark.parametrize("order", [(False, True), (False, False, False, True)], ids=["pairs", "runs"])
+def test_a_period_needs_no_more_than_a_scan_over_periods_by_hand(order: tuple[bool, ...]) -> None:
+    count, width, batch = PARAMETERS
+    block, x = shapes(count, width, batch)
+    size, rounds = len(order), count // len(order)
+    kinds = [Kind(jnp.zeros((width, 4 * width)), jnp.zeros((4 * width, width)), bends) for bends in order * rounds]
+
+    def one(bends: bool) -> Any:
+        return jax.checkpoint(lambda up, down, x: Kind(up, down, bends)(x), prevent_cse=False)
+
+    def period(x: Any, block: Any) -> Any:
+        for at, bends in enumerate(order):
+            x = one(bends)(block.up[at], block.down[at], x)
+        return x, None
+
+    def pairs(block: Any, x: Any) -> Any:
+        split = jax.tree.map(lambda array: array.reshape(rounds, size, *array.shape[1:]), block)
+        return jax.lax.scan(period, x, split)[0]
+
+    found = temporaries(lambda stack, x: stack.fold(x), jax.eval_shape(lambda: BlockSeq.of(kinds)), x)
+    assert found <= 1.1 * temporaries(pairs, block, x)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,26 @@ class Shared:
     array: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """What the layers of one run have of the rows of a period: `count` rows from `start` on of block `block`."""
+
+    block: int
+    start: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows `first + step * i + j` of an array, for `i` below `times` and `j` below `count`."""
+
+    array: Any
+    first: int
+    step: int
+    count: int
+    times: int
+
+
 class Inputs:
     """Gives arrays to the parts of a program, each of which reads the refs of some layers.
 
@@ -98,6 +118,49 @@ class Inputs:
         rows = np.array([ref.row for ref in refs]).reshape(shape) - start
         return rows_of(array, rows)
 
+    def in_periods(
+        self, runs: Sequence[Sequence[Sequence[Ref]]], shapes: Sequence[tuple[int, int]], part: int
+    ) -> tuple[list[list[Any]], list[Any]]:
+        """What the runs of a period read, and the blocks that their `Slot`s are in, each with one entry for a period.
+
+        For each run and each of its inputs `runs` has the refs of all layers, and `shapes` how many periods there are
+        and layers in one. Rows that follow one another are reshaped, so that nothing is copied; what else a run reads
+        is as `many` gives it.
+        """
+        regular = [[self._regular(refs, shape, part) for refs in run] for run, shape in zip(runs, shapes, strict=True)]
+        found: dict[tuple[int, int], list[_Rows]] = {}
+        for rows in (each for run in regular for each in run if each is not None):
+            found.setdefault((id(rows.array), rows.step), []).append(rows)
+        blocks: list[Any] = []
+        begins: dict[tuple[int, int], tuple[int, int]] = {}
+        for (source, step), every in found.items():
+            array, length = every[0].array, step * every[0].times
+            begin = min(min(rows.first for rows in every), array.shape[0] - length)
+            if begin >= 0 and all(rows.first - begin + rows.count <= step for rows in every):
+                begins[source, step] = len(blocks), begin
+                blocks.append(array[begin : begin + length].reshape(every[0].times, step, *array.shape[1:]))
+
+        def column(refs: Sequence[Ref], rows: _Rows | None, shape: tuple[int, int]) -> Any:
+            known = begins.get((id(rows.array), rows.step)) if rows is not None else None
+            if rows is None or known is None:
+                return self.many(refs, shape, part)
+            return Slot(known[0], rows.first - known[1], rows.count)
+
+        read = zip(runs, regular, shapes, strict=True)
+        columns = [
+            [column(refs, rows, shape) for refs, rows in zip(run, known, strict=True)] for run, known, shape in read
+        ]
+        return columns, blocks
+
+    def _regular(self, refs: Sequence[Ref], shape: tuple[int, int], part: int) -> _Rows | None:
+        if any(ref.row is None or ref.source is not refs[0].source for ref in refs):
+            return None
+        array, start = self._piece(refs[0], part)
+        rows = np.array([ref.row for ref in refs]).reshape(shape) - start
+        first, step = int(rows[0, 0]), int(rows[1, 0] - rows[0, 0])
+        regular = first + step * np.arange(shape[0])[:, None] + np.arange(shape[1])[None, :]
+        return _Rows(array, first, step, shape[1], shape[0]) if step > 0 and np.array_equal(rows, regular) else None
+
     def stacked(self, refs: Sequence[Ref]) -> Any:
         """The arrays with one leading axis, in the form and the sharding that they have."""
         rows = [ref.row for ref in refs]
@@ -111,23 +174,12 @@ class Inputs:
 
 
 def rows_of(array: Any, rows: np.ndarray[Any, Any]) -> Any:
-    """`array[rows]`, as slices and reshapes where the rows are regular: those have cheap transposes."""
+    """`array[rows]`, as a slice where the rows are regular: that has a cheap transpose."""
     if rows.ndim == 1 and np.array_equal(rows, np.arange(array.shape[0])):
         return array
-    first = int(rows.flat[0])
-    inner = rows.shape[1] if rows.ndim == 2 else 1
-    grid = rows.reshape(rows.shape[0], inner)
-    step = int(grid[1, 0] - first) if len(grid) > 1 else inner
-    regular = first + step * np.arange(len(grid))[:, None] + np.arange(inner)[None, :]
-    if step < inner or not np.array_equal(grid, regular):
+    flat = rows.ravel()
+    first, step = int(flat[0]), int(flat[1] - flat[0]) if len(flat) > 1 else 1
+    end = first + step * len(flat)
+    if step < 1 or not np.array_equal(flat, np.arange(first, end, step)):
         return array[rows]
-    tail = array.shape[1:]
-    if step == inner:
-        return array[first : first + rows.size].reshape(*rows.shape, *tail)
-    # Whole periods are cut at their start, so that the last one need not be complete.
-    begin = min(first, array.shape[0] - step * len(grid))
-    if begin < 0 or first - begin + inner > step:
-        return array[rows]
-    periods = array[begin : begin + step * len(grid)].reshape(len(grid), step, *tail)
-    taken = periods[:, first - begin : first - begin + inner]
-    return taken.reshape(*rows.shape, *tail)
+    return array[first:end:step].reshape(*rows.shape, *array.shape[1:])

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.jaxpr.reading.calls import children
-from scanify.nn.arguments.layer_inputs import Inputs, Shared
+from scanify.nn.arguments.layer_inputs import Inputs, Ref, Shared, Slot
 from scanify.nn.checks.check_layers import who_is_told
 from scanify.nn.checks.traced_layer import POSITION, layer_looked_at
 from scanify.nn.covers.cover import Item, Period, Run
@@ -55,7 +55,9 @@ class Applier:
                 carry, found = self._period(item, carry, inputs, part)
                 pieces += found
                 continue
-            body, xs = _layers(self.steps, _positions(item), (item.count,), inputs, part, self._first)
+            positions, shape = _positions(item), (item.count,)
+            columns = [inputs.many(refs, shape, part) for refs in _refs(self.steps, positions)]
+            body, xs = _layers(self.steps, positions, shape, columns, self._first)
             carry, arrays = self._apply(body, carry, xs, item, self.policy, straight=True)
             pieces.append(Piece(_positions(item), tuple(arrays)))
         return carry, sorted(pieces, key=lambda piece: piece.positions)
@@ -83,22 +85,26 @@ class Applier:
     def _period(self, period: Period, carry: list[Any], inputs: Inputs, part: int) -> tuple[list[Any], list[Piece]]:
         """A scan over periods, in whose body the runs of one period follow one another."""
         inner = dataclasses.replace(self.policy, nested=False, save_carries=self.policy.save_carries or True)
-        bodies, xs = [], []
-        for run in period.runs:
-            starts = range(run.start, run.start + period.size * period.count, period.size)
-            positions = [start + at for start in starts for at in range(run.count)]
-            body, columns = _layers(self.steps, positions, (period.count, run.count), inputs, part, self._first)
-            bodies.append(body)
-            xs.append(columns)
+        rounds = range(0, period.size * period.count, period.size)
+        positions = [[run.start + at + turn for turn in rounds for at in range(run.count)] for run in period.runs]
+        shapes = [(period.count, run.count) for run in period.runs]
+        columns, blocks = inputs.in_periods([_refs(self.steps, each) for each in positions], shapes, part)
+        layers = [
+            _layers(self.steps, each, shape, own, self._first)
+            for each, shape, own in zip(positions, shapes, columns, strict=True)
+        ]
 
-        def whole(carry: Any, xs: Any) -> tuple[Any, Any]:
-            ys: list[Any] = [None] * len(bodies)
-            order = range(len(bodies))
+        def whole(carry: Any, given: Any) -> tuple[Any, Any]:
+            blocks, xs = given
+            ys: list[Any] = [None] * len(layers)
+            order = range(len(layers))
             for at in reversed(order) if self.reverse else order:
-                carry, ys[at] = self._apply(bodies[at], carry, xs[at], period.runs[at], inner, straight=False)
+                body, own = layers[at][0], _filled(columns[at], xs[at], blocks)
+                carry, ys[at] = self._apply(body, carry, own, period.runs[at], inner, straight=False)
             return carry, ys
 
         how: dict[str, Any] = {"unroll": self.unroll, "reverse": self.reverse, "look": False}
+        xs = blocks, [each for _, each in layers]
         carry, ys = run_scan(whole, carry, xs, period.count, policy=_outer(self.policy), **how)
         return carry, _pieces(period, ys)
 
@@ -159,24 +165,33 @@ def _pieces(period: Period, ys: Sequence[Sequence[Any]]) -> list[Piece]:
     return found
 
 
+def _refs(every: Sequence[Step], positions: Sequence[int]) -> list[tuple[Ref, ...]]:
+    """For each input of equal layers the refs of all of them."""
+    return list(zip(*(every[at].inputs for at in positions), strict=True))
+
+
+def _filled(columns: Sequence[Any], xs: Any, blocks: Sequence[Any]) -> Any:
+    """What a run scans over in one period, with its rows of the blocks."""
+    waiting, numbers = iter(xs[0]), xs[1]
+    scanned = [each for each in columns if not isinstance(each, Shared)]
+    return [
+        blocks[each.block][each.start : each.start + each.count] if isinstance(each, Slot) else next(waiting)
+        for each in scanned
+    ], numbers
+
+
 def _layers(
-    every: Sequence[Step],
-    positions: Sequence[int],
-    shape: tuple[int, ...],
-    inputs: Inputs,
-    part: int,
-    first: int = 0,
+    every: Sequence[Step], positions: Sequence[int], shape: tuple[int, ...], columns: Sequence[Any], first: int = 0
 ) -> tuple["_LayerBody", Any]:
-    """The one body of the equal layers at `positions`, and what it scans over, with leading axes `shape`. `first` is
-    the position of the layer that is applied first."""
+    """The one body of the equal layers at `positions`, and what it scans over, with leading axes `shape`. `columns` are
+    their inputs, `first` is the position of the layer that is applied first."""
     steps = [every[at] for at in positions]
-    columns = [inputs.many(refs, shape, part) for refs in zip(*(step.inputs for step in steps), strict=True)]
     lifted = stacked_constants([step.program.constants for step in steps])
     numbers = {_name(place): jnp.asarray(value.reshape(*shape)) for place, value in lifted.items()}
     constants = {one.place: one for one in steps[0].program.constants if one.place in lifted}
     if who_is_told() is not None:
         numbers[POSITION] = jnp.asarray(positions).reshape(shape)
-    scanned = [column for column in columns if not isinstance(column, Shared)]
+    scanned = [column for column in columns if not isinstance(column, Shared | Slot)]
     return _LayerBody(steps[0], columns, constants, first), (scanned, numbers)
 
 
@@ -188,7 +203,8 @@ def map_kinds(steps: Sequence[Step]) -> list[Piece]:
     inputs = Inputs([[ref for at in positions for ref in steps[at].inputs] for positions in members.values()])
     found: list[Piece] = []
     for part, positions in enumerate(members.values()):
-        body, xs = _layers(steps, positions, (len(positions),), inputs, part)
+        columns = [inputs.many(refs, (len(positions),), part) for refs in _refs(steps, positions)]
+        body, xs = _layers(steps, positions, (len(positions),), columns)
         if len(positions) == 1:
             alone = body([], jax.tree.map(lambda x: x[0], xs))[1]
             arrays = [y[None] for y in alone]
