@@ -11,26 +11,10 @@ from dataclasses import dataclass, field, replace
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.language import types as t
 from scanify.analysis.language.carries import kept_conditions, start_conditions
 from scanify.analysis.language.libraries.classes import LAYER
 from scanify.analysis.language.names import names_of
-from scanify.analysis.language.types import (
-    Array,
-    ClassOf,
-    Env,
-    Function,
-    Given,
-    Items,
-    LibraryObject,
-    Nothing,
-    Object,
-    Static,
-    Type,
-    Unknown,
-    join,
-    options,
-    without_none,
-)
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.scope import FUNCTIONS, Scope
@@ -44,22 +28,22 @@ _OF_CODE = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__clos
 class LoopObligations:
     """What must hold of a loop's body. `layers` is the type of the layers, None if the loop was not reached.
 
-    `starts` are the types that the carries begin with, `beside` those of the elements that are walked beside the
-    layers, `sources` those of the containers. `ys` are the collected expressions, each with the name of its collection
-    ("" for the element of a comprehension) and its type. `effects`
-    change something outside of an iteration, each in words and with its place; `notes` are facts that a user should
-    know. `opaque`: no class of the layers is shown, and calls of them are not walked.
+    `starts` are the types that the carries begin with, `results` those after an iteration, `beside` those of the
+    elements that are walked beside the layers, `sources` those of the containers. `ys` are the collected expressions,
+    each with the name of its collection ("" for the element of a comprehension) and its type. `effects` change
+    something outside of an iteration, each in words and with its place; `notes` are facts that a user should know.
+    `opaque`: no class of the layers is shown, and calls of them are not walked.
     """
 
     obligations: tuple[Obligation, ...] = ()
-    layers: Type | None = None
-    starts: dict[str, Type] = field(default_factory=dict)
-    beside: dict[Walk, Type] = field(default_factory=dict)
-    sources: dict[Walk, Type] = field(default_factory=dict)
+    layers: t.Type | None = None
+    starts: dict[str, t.Type] = field(default_factory=dict)
+    results: dict[str, t.Type] = field(default_factory=dict)
+    beside: dict[Walk, t.Type] = field(default_factory=dict)
+    sources: dict[Walk, t.Type] = field(default_factory=dict)
     effects: Mapping[str, Place | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    results: dict[str, Type] = field(default_factory=dict)
-    ys: Sequence[tuple[str, ast.expr, Type]] = ()
+    ys: Sequence[tuple[str, ast.expr, t.Type]] = ()
     opaque: bool = False
 
 
@@ -81,9 +65,8 @@ def understood(
     walker = _LoopWalker(project, loop, shape, made, trees=trees)
     walker.home = home
     walker.begin()
-    return replace(
-        walker.result, obligations=walker.obligations, effects=walker.effects, notes=tuple(filter(None, walker.notes))
-    )
+    notes = tuple(filter(None, walker.notes))
+    return replace(walker.result, obligations=walker.obligations, effects=walker.effects, notes=notes)
 
 
 class _LoopWalker(Walker):
@@ -95,8 +78,7 @@ class _LoopWalker(Walker):
         loop: Loop,
         shape: LoopShape,
         made: Sequence[Definition | External | None],
-        *,
-        trees: bool,
+        trees: bool,  # passed on from a keyword
     ) -> None:
         super().__init__(project)
         self.made = made
@@ -105,43 +87,37 @@ class _LoopWalker(Walker):
         self.shape = shape
         self.target = loop.node
         self.result = LoopObligations()
-        self.collected = frozenset(each.name for each in self.shape.collections) | (
-            {self.loop.appends_to} if self.loop.appends_to else frozenset()
-        )
-        self.types: dict[ast.expr, Type] = {}  # of expressions whose values are collected
+        self.collected = frozenset(each.name for each in shape.collections) | {loop.appends_to or ""}
+        self.types: dict[ast.expr, t.Type] = {}  # of expressions whose values are collected
         self.inside = False
 
     # -- up to the loop --------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
+        """Walk the outermost function around the loop, or the module."""
         scopes = [scope for scope in self.loop.scope.chain() if isinstance(scope.node, (*FUNCTIONS, ast.Lambda))]
         module = self.loop.module
+        env = t.Env(module, facts=names_of(module.tree))
         with self.silent():
             if not scopes:
-                self.run(module.tree.body, Env(module, facts=names_of(module.tree)), [])
+                self.run(module.tree.body, env, [])
             else:
-                self._enter(scopes[-1])
+                self._enter(scopes[-1].node, replace(env, owner=self._owner(scopes[-1])))
         if self.result.layers is None:
             text = "the way to the loop is not understood"
             self.found[text, None] = Obligation(Kind.BODY, text, self.loop.place)
 
-    def _enter(self, scope: Scope) -> None:
+    def _enter(self, node: ast.AST, env: t.Env) -> None:
         """Walk a function with what its annotations declare of its parameters."""
-        node, module = scope.node, self.loop.module
         assert isinstance(node, (*FUNCTIONS, ast.Lambda))
-        owner = self._owner(scope)
         facts = names_of(node)
-        env = Env(module, {}, None, owner, facts=replace(facts, several=facts.several | self._bound_in_loop()))
-        plain = [*node.args.posonlyargs, *node.args.args]
+        env = replace(env, names={}, facts=replace(facts, several=facts.several | self._bound_in_loop()))
         self._bind_parameters(node.args, env)
-        if owner is not None and plain:
-            this: Type = Object(owner)
-            kinds = {getattr(each, "id", "") for each in getattr(node, "decorator_list", ())}
-            if "classmethod" in kinds:
-                this = ClassOf(owner)
-            if "staticmethod" not in kinds:
-                env.names[plain[0].arg] = this
-                env = replace(env, this=this)
+        plain = [*node.args.posonlyargs, *node.args.args]
+        kinds = {getattr(each, "id", "") for each in getattr(node, "decorator_list", ())}
+        if env.owner is not None and env.outer is None and plain and not kinds & {"classmethod", "staticmethod"}:
+            this = env.names[plain[0].arg] = t.Object(env.owner)
+            env = replace(env, this=this)
         self.active.append(node)
         if isinstance(node, ast.Lambda):
             self.evaluate(node.body, env)
@@ -157,28 +133,31 @@ class _LoopWalker(Walker):
         return frozenset(name for name, count in bound.items() if count >= times)
 
     def _owner(self, scope: Scope) -> Definition | None:
-        parent = scope.parent
-        if parent is None or not isinstance(parent.node, ast.ClassDef):
+        """The class whose method a function is."""
+        node = scope.parent.node if scope.parent is not None else None
+        if not isinstance(node, ast.ClassDef):
             return None
-        meaning = self.index.resolve(self.loop.module, parent.node.name)
-        if isinstance(meaning, Definition) and meaning.node is parent.node:
+        meaning = self.index.resolve(self.loop.module, node.name)
+        if isinstance(meaning, Definition) and meaning.node is node:
             return meaning
-        return Definition(self.loop.module, parent.node.name, parent.node)
+        return Definition(self.loop.module, node.name, node)
 
-    def _bind_parameters(self, args: ast.arguments, env: Env) -> None:
+    def _bind_parameters(self, args: ast.arguments, env: t.Env) -> None:
         """Bind parameters by their annotations, and by defaults that are constants."""
         plain = [*args.posonlyargs, *args.args]
         defaults = [*[None] * (len(plain) - len(args.defaults)), *args.defaults, *args.kw_defaults]
         for arg, default in zip([*plain, *args.kwonlyargs], defaults, strict=True):
             found = self.declared_argument(env.module, arg)
             if isinstance(default, ast.Constant) and default.value is None:
-                found = join([found, Nothing()])
-            env.names[arg.arg] = Static() if isinstance(default, ast.Constant) and isinstance(found, Given) else found
+                found = t.join([found, t.Nothing()])
+            known = isinstance(default, ast.Constant) and isinstance(found, t.Given)
+            env.names[arg.arg] = t.Static() if known else found
         for each, kind in ((args.vararg, "tuple"), (args.kwarg, "dict")):
             if each is not None:
-                env.names[each.arg] = Items(kind, None, Given(each.arg))
+                env.names[each.arg] = t.Items(kind, None, t.Given(each.arg))
 
-    def evaluate(self, node: ast.expr, env: Env) -> Type:
+    def evaluate(self, node: ast.expr, env: t.Env) -> t.Type:
+        """The type of an expression, of which the loop may be one."""
         if node is self.target:
             self.at_target(env)
         value = super().evaluate(node, env)
@@ -186,169 +165,146 @@ class _LoopWalker(Walker):
             self.types[node] = value
         return value
 
-    def local_function(self, node: ast.FunctionDef, env: Env) -> Type:
+    def local_function(self, node: ast.FunctionDef, env: t.Env) -> t.Type:
+        """A function that is defined in another one, which is entered if it holds the loop."""
         if not self.inside and self.result.layers is None and any(each is self.target for each in ast.walk(node)):
-            self._enter_inner(node, env)
+            self._enter(node, replace(env, outer=env, own=""))
         return super().local_function(node, env)
-
-    def _enter_inner(self, node: ast.FunctionDef, env: Env) -> None:
-        """Walk a function in a function that holds the loop."""
-        inner = replace(env, names={}, outer=env, own="", facts=names_of(node))
-        self._bind_parameters(node.args, inner)
-        self.run(node.body, inner, [])
 
     # -- one iteration ---------------------------------------------------------------------------------------------
 
-    def at_target(self, env: Env) -> None:
-        if not self.inside and self.result.layers is None:
-            self._iteration(env)
-
-    def _iteration(self, env: Env) -> None:
+    def at_target(self, env: t.Env) -> None:
+        """Walk one iteration where the loop is reached first."""
+        if self.inside or self.result.layers is not None:
+            return
         self.inside = True
         muted, self.muted = self.muted, 0
         for name in _OF_CODE:
             if any(self.index.paths_with(name)):
-                text = f"`{name}` of functions, which code of the project names, is not replaced"
-                self.condition(self.loop.module, self.loop.node, text)
-        several = self._bound_in_loop(times=2) - set(self.shape.carry)
-        body = replace(env.copy(), facts=replace(env.facts, several=several))
-        self.result.starts = {name: body.lookup(name) or Nothing() for name in self.shape.carry}
-        if self.loop.start is not None:  # evaluated before the elements are, which it must not change
-            self.result.starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
-        carries = {name: self._carried(name, start) for name, start in self.result.starts.items()}
-        body.names.update(carries)
-        for walk in self.loop.walks:
-            self.bind(walk.target, self._walked(walk, env), body)
-        if self.loop.index is not None:
-            self.bind(self.loop.index.target, Static(), body)
-        wanted = self._collected()
-        self.types = {node: Unknown("no iteration reaches it") for _, node in wanted}
+                self._condition(f"`{name}` of functions, which code of the project names, is not replaced")
+        body = self._begun(env)
+        carries = {name: body.names[name] for name in self.result.starts}
+        found = [(name, node) for name, nodes in self.shape.collected.values.items() for node in nodes]
+        wanted = [*found, *([("", self.loop.element)] if self.loop.element is not None else ())]
+        self.types = {node: t.Unknown("no iteration reaches it") for _, node in wanted}
         for _ in range(2):
-            again = body.copy()
-            self.run(self.loop.body, again, [])
-            if not self._changes(carries, again, body):
+            after = body.copy()
+            self.run(self.loop.body, after, [])
+            joined = {name: t.join([carries[name], after.names.get(name)]) for name in carries}
+            changed = {name: value for name, value in joined.items() if type(value) is not type(body.names[name])}
+            if not changed:
                 break
-        self.result.results = {name: again.names[name] for name in carries if name in again.names}
-        self._keeps(carries, again)
+            body.names.update(changed)
+        self.result.results = {name: after.names[name] for name in carries if name in after.names}
+        self._keeps(carries, after)
         self.result.ys = [(name, node, self.types[node]) for name, node in wanted]
         self.muted = muted
         self.inside = False
         self.reached = True
         if self.result.layers is None:
-            self.result.layers = Unknown("no layers")
+            self.result.layers = t.Unknown("no layers")
 
-    def _collected(self) -> list[tuple[str, ast.expr]]:
-        """The expressions whose values an iteration collects, with the names of their collections."""
-        found = [(name, node) for name, nodes in self.shape.collected.values.items() for node in nodes]
-        return [*found, *([("", self.loop.element)] if self.loop.element is not None else ())]
+    def _condition(self, text: str) -> None:
+        self.condition(self.loop.module, self.loop.node, text)
 
-    def _walked(self, walk: Walk, env: Env) -> Type:
-        """The type of the element of a walk; of the layers of no known class one that may be called."""
-        is_layers = walk is self.shape.layer
+    def _begun(self, env: t.Env) -> t.Env:
+        """The names that an iteration begins with: the carries, and the elements that are walked."""
+        several = self._bound_in_loop(times=2) - set(self.shape.carry)
+        body = replace(env.copy(), facts=replace(env.facts, several=several))
+        starts = {name: body.lookup(name) or t.Nothing() for name in self.shape.carry}
+        if self.loop.start is not None:  # evaluated before the elements are, which it must not change
+            starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
+        self.result.starts = starts
+        body.names.update({name: self._carried(name, start) for name, start in starts.items()})
+        for walk in self.loop.walks:
+            self.bind(walk.target, self._walked(walk, env), body)
+        if self.loop.index is not None:
+            self.bind(self.loop.index.target, t.Static(), body)
+        return body
+
+    def _walked(self, walk: Walk, env: t.Env) -> t.Type:
+        """The type of the element of a walk."""
         with self.silent():
             bases = [self.evaluate(each, env) for each in walk.bases]
-            source = (
-                bases[0]
-                if len(bases) == 1
-                else Items("list", None, join(self._elements(each, env, walk) for each in bases))
-            )
+            found = t.join(self._elements(each, env, walk) for each in bases)
+            source = bases[0] if len(bases) == 1 else t.Items("list", None, found)
             if walk.element is not None:
                 inner = env.copy()
-                for target in ast.walk(self.loop.target):
-                    if isinstance(target, ast.Name):
-                        inner.names[target.id] = Static()
-                found = self.evaluate(walk.element, inner)
-                found = join([self.element(env.module, walk.base, source)]) if isinstance(found, Unknown) else found
-            elif walk.via == "values" and isinstance(source, Items):
-                found = source.element or Unknown("nothing shows its elements")
-            else:
-                found = self._elements(source, env, walk)
+                targets = (each.id for each in ast.walk(self.loop.target) if isinstance(each, ast.Name))
+                inner.names.update(dict.fromkeys(targets, t.Static()))
+                element = self.evaluate(walk.element, inner)
+                found = found if isinstance(element, t.Unknown) else element
+            elif walk.via == "values" and isinstance(source, t.Items):
+                found = source.element or t.Unknown("nothing shows its elements")
         self.result.sources[walk] = source
-        if not is_layers:
-            self.result.beside[walk] = found
-            for option in (*options(found), *options(source)):
-                if isinstance(option, Unknown):
-                    self.note(env.module, walk.source, option.why)
-                elif isinstance(option, Given) and option.returned:
-                    self.note(env.module, walk.source, f"`{option.name}` may return an iterator; annotate it")
-            return found
-        self.result.layers = found
-        if self.trees:
-            return Array()
-        every = options(without_none(found))
-        shown = [each for each in every if not isinstance(each, Unknown)] if self._all_made() else every
-        known = join([*shown, *self._made_too(found)])
-        classes = [each.cls if isinstance(each, Object) else each for each in options(known)]
-        if any(map(self.classes.is_nnx, classes)):
-            known = self.result.layers = Unknown("a call may write to variables that other code holds")
-        if any(not isinstance(each, Object | LibraryObject | Items | Function) for each in options(known)):
-            self.result.opaque = True
-            return LibraryObject(LAYER)
-        return known
+        if walk is self.shape.layer:
+            return self._layers(found)
+        self.result.beside[walk] = found
+        for option in (*t.options(found), *t.options(source)):
+            if isinstance(option, t.Unknown):
+                self.note(env.module, walk.source, option.why)
+            elif isinstance(option, t.Given) and option.returned:
+                self.note(env.module, walk.source, f"`{option.name}` may return an iterator; annotate it")
+        return found
 
-    def _all_made(self) -> bool:
-        """True if the list is shown to hold layers of known classes."""
-        return bool(self.made) and all(each is not None for each in self.made)
-
-    def _made_too(self, found: Type) -> Iterator[Type]:
-        """Layers of classes that the list is shown to hold, which its annotation does not name."""
-        declared = [each.cls for each in options(found) if isinstance(each, Object)]
-        for cls in self.made:
-            if isinstance(cls, Definition):
-                if not any(one.node is above.node for above in self.classes.lineage(cls) for one in declared):
-                    yield Object(cls)
-            elif isinstance(cls, External) and not any(
-                isinstance(each, LibraryObject) and each.qualname == cls.qualname for each in options(found)
-            ):
-                yield LibraryObject(cls.qualname)
-
-    def _elements(self, source: Type, env: Env, walk: Walk) -> Type:
-        if isinstance(without_none(source), Given):
-            return Array(certain=False)
-        if isinstance(source, LibraryObject) and source.qualname.endswith(".Sequential"):
-            inner = dict(source.arguments or ()).get(0)
-            return inner.element or Nothing() if isinstance(inner, Items) else Unknown("its layers are not shown")
+    def _elements(self, source: t.Type, env: t.Env, walk: Walk) -> t.Type:
+        if isinstance(t.without_none(source), t.Given):
+            return t.Array(certain=False)
+        if isinstance(source, t.LibraryObject) and source.qualname.endswith(".Sequential"):
+            source = dict(source.arguments or ()).get(0, source)
         return self.element(env.module, walk.base, source)
 
-    def _carried(self, name: str, start: Type) -> Type:
+    def _layers(self, found: t.Type) -> t.Type:
+        """The type of the layers; of those of no known class one that may be called."""
+        self.result.layers = found
+        if self.trees:
+            return t.Array()
+        shown = t.options(t.without_none(found))
+        if self.made and None not in self.made:
+            shown = [each for each in shown if not isinstance(each, t.Unknown)]
+        known = t.join([*shown, *self._made_too(found)])
+        classes = [each.cls if isinstance(each, t.Object) else each for each in t.options(known)]
+        if any(map(self.classes.is_nnx, classes)):
+            known = self.result.layers = t.Unknown("a call may write to variables that other code holds")
+        if any(not isinstance(each, t.Object | t.LibraryObject | t.Items | t.Function) for each in t.options(known)):
+            self.result.opaque = True
+            return t.LibraryObject(LAYER)
+        return known
+
+    def _made_too(self, found: t.Type) -> Iterator[t.Type]:
+        """Layers of classes that the list is shown to hold, which its annotation does not name."""
+        declared = [each.cls.node for each in t.options(found) if isinstance(each, t.Object)]
+        libraries = [each.qualname for each in t.options(found) if isinstance(each, t.LibraryObject)]
+        for cls in self.made:
+            if isinstance(cls, Definition) and not any(each.node in declared for each in self.classes.lineage(cls)):
+                yield t.Object(cls)
+            elif isinstance(cls, External) and cls.qualname not in libraries:
+                yield t.LibraryObject(cls.qualname)
+
+    def _carried(self, name: str, start: t.Type) -> t.Type:
         """The type of a carry: what a scan carries are arrays."""
-        if isinstance(start, Static):
-            text = f"`{name}` keeps its dtype, though it starts as a Python number"
-            self.condition(self.loop.module, self.loop.node, text)
-        found: list[Type] = []
-        for option in options(start):
+        if isinstance(start, t.Static):
+            self._condition(f"`{name}` keeps its dtype, though it starts as a Python number")
+        found: list[t.Type] = []
+        for option in t.options(start):
             match option:
-                case Array(shape=shape, certain=certain):
-                    found.append(Array(shape or name, None, certain))
-                case Given(name=shape):
-                    found.append(Array(shape, None, False))
-                case Static() | Unknown():
-                    found.append(Array(name, None, isinstance(option, Static)))
-                case Items():
-                    found.append(Items(option.kind, None, Array(), self.own))
+                case t.Array(shape=shape, certain=certain):
+                    found.append(t.Array(shape or name, None, certain))
+                case t.Given(name=shape):
+                    found.append(t.Array(shape, None, False))
+                case t.Static() | t.Unknown():
+                    found.append(t.Array(name, None, isinstance(option, t.Static)))
+                case t.Items(kind=kind):
+                    found.append(t.Items(kind, None, t.Array(), self.own))
                 case _:
                     found.append(option)
-        return join(found)
+        return t.join(found)
 
-    def _changes(self, carries: dict[str, Type], after: Env, body: Env) -> bool:
-        """Join the carries with what an iteration made of them; True if their types have changed."""
-        changed = False
-        for name in carries:
-            value = after.names.get(name)
-            joined = join([carries[name], value])
-            if joined != body.names[name] and type(joined) is not type(body.names[name]):
-                body.names[name] = joined
-                changed = True
-        return changed
-
-    def _keeps(self, carries: dict[str, Type], after: Env) -> None:
+    def _keeps(self, carries: dict[str, t.Type], after: t.Env) -> None:
         """The conditions under which a carry keeps its shape and dtype."""
         for name, before in carries.items():
-            if name in self.shape.last or isinstance(self.result.starts.get(name), Nothing):
-                continue
-            value, start = after.names.get(name, Nothing()), self.result.starts.get(name, Nothing())
-            for text in (
-                *start_conditions(name, self.shape.starts.get(name, ()), start, value),
-                *kept_conditions(name, start, before, value),
-            ):
-                self.condition(self.loop.module, self.loop.node, text)
+            start, value = self.result.starts[name], after.names.get(name, t.Nothing())
+            if name not in self.shape.last and not isinstance(start, t.Nothing):
+                made = self.shape.starts.get(name, ())
+                for text in (*start_conditions(name, made, start, value), *kept_conditions(name, start, before, value)):
+                    self._condition(text)

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.libraries.python import ACTING
-from scanify.analysis.language.parts import element_of, plain_arrays, with_arrays
+from scanify.analysis.language.parts import element_of, with_arrays
 from scanify.analysis.language.shapes import (
     SAME_SHAPE,
     cast_of,
@@ -146,7 +146,7 @@ class Libraries(Base):
         if root in _HOST or root in _STATIC_PACKAGES or name in tables.MEASURING:
             return self._of_python(name, root, args)
         if name in _LISTS and not (name == "split" and package.endswith("random")):
-            return Items("list", None, plain_arrays(args))
+            return Items("list", None, Array())
         if name in _OF_PROCESS and all(map(is_static, values)):
             return Static()
         sizes = args if name in ("arange", "linspace") else args[:1] if name in _SIZED else ()
@@ -233,7 +233,7 @@ class Libraries(Base):
             return Array()
         if name in ("value_and_grad", "filter_value_and_grad"):
             return Items("tuple", (found, Array()), None, self.own)
-        return plain_arrays([found]) if moved else found
+        return with_arrays(found) if moved else found
 
     def call_higher(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type:
         """Call each function that is passed with arrays; the result is a tree of arrays."""
