@@ -38,16 +38,16 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
         for layer, k in zip(self.layers, keys):
             x = layer(
                 x,
-                mask[:, None, None, :, :],
-                jnp.arange(mask.shape[-1], dtype=mask.dtype),
+                self.attention_mask_of_queries,
+                self.positions_of_the_tokens_of_queries,
                 k=k,
             )
         """,
         """
         x = self.layers.fold_via(Block.__call__, in_axes=((None, None), {"k": 0}))(
             x,
-            mask[:, None, None, :, :],
-            jnp.arange(mask.shape[-1], dtype=mask.dtype),
+            self.attention_mask_of_queries,
+            self.positions_of_the_tokens_of_queries,
             k=keys,
         )
         """,
@@ -107,8 +107,20 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
         {},
     ),
     "an attribute called like the carry is another thing": (
-        "for layer in self.layers:\n    x = layer(x, m.x, f(x=1))\nreturn x",
-        "x = self.layers.fold_via(Block.__call__, in_axes=(None, None))(x, m.x, f(x=1))\nreturn x",
+        "for layer in self.layers:\n    x = layer(x, m.x, 1)\nreturn x",
+        "x = self.layers.fold_via(Block.__call__, in_axes=(None, None))(x, m.x, 1)\nreturn x",
+        {},
+    ),
+    "an argument that is computed stays in the body, in its precision": (
+        "for layer in self.layers:\n    x = layer(x, mask.astype(x_dtype))\nreturn x",
+        """
+        def apply_layer(layer, x):
+            x = layer(x, mask.astype(x_dtype))
+            return x
+
+        x = self.layers.fold_via(apply_layer)(x)
+        return x
+        """,
         {},
     ),
     "a starred argument stays in the body": (

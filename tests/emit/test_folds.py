@@ -91,10 +91,6 @@ FORMS: dict[str, tuple[str, str]] = {
         )(x, scales)
         """,
     ),
-    "a carry that is a tuple": (
-        "return reduce(lambda c, layer: layer.both(*c), self.layers, (x, x * 2))",
-        "return self.layers.fold_via(lambda layer, c: layer.both(*c))((x, x * 2))",
-    ),
     "a function by name": (
         "return reduce(apply, self.layers, x)",
         "return self.layers.fold_via(lambda layer, x: apply(x, layer))(x)",
@@ -170,9 +166,9 @@ IN_A_BLOCK_SEQ: dict[str, tuple[str, str]] = {
         "return reduce(lambda h, layer: layer(h), self.layers[1:], x)",
         "return BlockSeq.of(self.layers[1:]).fold(x)",
     ),
-    "backwards": (
-        "return reduce(lambda h, layer: layer(h), reversed(self.layers), x)",
-        "return BlockSeq.of(reversed(self.layers)).fold(x)",
+    "a carry that is a tuple": (
+        "return reduce(lambda c, layer: layer.both(*c), self.layers, (x, x * 2))",
+        "return self.layers.fold_via(lambda layer, c: layer.both(*c))((x, x * 2))",
     ),
     "a sum that begins with a number": (
         "return reduce(lambda total, layer: total + layer(x), self.layers, 0)",
@@ -227,6 +223,13 @@ def test_a_reduce_over_what_may_differ_does_too(name: str, tmp_path: Path) -> No
     assert indent(dedent(after).strip("\n"), " " * 8) in call_of(new)
     assert "import BlockSeq" in new
     same(outputs(new), outputs(text_of(before)))
+
+
+def test_a_reduce_from_the_last_layer_is_a_scan_in_reverse(tmp_path: Path) -> None:
+    text = text_of("return reduce(lambda h, layer: layer(h), reversed(self.layers), x)")
+    new = rewritten(text, tmp_path)
+    assert "return self.layers.fold_via(Block.__call__, reverse=True)(x)" in call_of(new)
+    same(outputs(new), outputs(text))
 
 
 def test_a_policy_goes_where_the_list_is_stacked(tmp_path: Path) -> None:

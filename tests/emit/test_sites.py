@@ -91,8 +91,8 @@ def test_a_long_stack_in_the_call_is_broken_before_the_last_parentheses(rewrite:
 
 
 def test_a_long_stack_and_long_arguments_are_both_broken(rewrite: Callable[..., str]) -> None:
-    arguments = "x, mask[:, None, None, None, :, :], jnp.arange(mask.shape[-1], dtype=mask.dtype)"
-    lines = arguments.replace(", mask[", ",\n    mask[").replace(", jnp", ",\n    jnp")
+    arguments = "x, self.attention_mask_of_all_the_queries, self.positions_of_all_the_tokens_of_queries"
+    lines = arguments.replace(", ", ",\n    ")
     loop = f"for layer in self.layers:\n    x = layer({lines})\nreturn x"
     assert rewrite(HEAD + body(loop), stack="call", remat="nested") == HEAD + body(
         """
@@ -100,8 +100,8 @@ def test_a_long_stack_and_long_arguments_are_both_broken(rewrite: Callable[..., 
             Block.__call__, in_axes=(None, None)
         )(
             x,
-            mask[:, None, None, None, :, :],
-            jnp.arange(mask.shape[-1], dtype=mask.dtype),
+            self.attention_mask_of_all_the_queries,
+            self.positions_of_all_the_tokens_of_queries,
         )
         return x
         """

@@ -1,5 +1,7 @@
 """A body that is one call of the layer: the method of a stack that says it, and the `in_axes` of its arguments."""
 
+import ast
+
 from scanify.analysis.plan import LayerCall, Plan
 from scanify.emit.names.names_in import names_in
 from scanify.emit.text import layout
@@ -35,7 +37,7 @@ def options(plan: Plan) -> list[str]:
 
 
 def arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:
-    """Whether each argument can be taken out of the loop: it is one xs whole, or reads nothing that the loop binds.
+    """Whether each argument can be taken out of the loop: it is one xs whole, or a value that the loop does not bind.
 
     `zip` stops at the shortest of its arguments, so an xs that no argument uses is not dropped: it still has a length.
     """
@@ -48,8 +50,25 @@ def arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:
         if argument.axis is not None:
             if axes[argument.text] != argument.axis:
                 return False
-        elif argument.text.startswith("*") or names_in(argument.text) & bound:
+        elif argument.text.startswith("*") or names_in(argument.text) & bound or not _is_plain(argument.text):
             return False
+    return True
+
+
+def _is_plain(text: str) -> bool:
+    """Whether an expression is a name, an attribute or a constant.
+
+    Any other is computed in the body, as in the loop: the cotangents of `shift.astype(dtype)` are summed as they are
+    after the cast.
+    """
+    return text.replace(".", "").isidentifier() or _is_constant(text)
+
+
+def _is_constant(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
     return True
 
 
