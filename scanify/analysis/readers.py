@@ -1,36 +1,54 @@
-"""Code that reads the leaves of trees of parameters, and so depends on how layers are stored."""
+"""Code that reads the leaves of trees of parameters, and the rule whose page says what to write instead."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scanify.analysis.facts import Place
 
-_ALIKE = frozenset(
-    {
-        "the rank of each leaf",
-        "rank and size of each leaf",
-        "the shape of each leaf",
-        "the length of each leaf",
-        "a random key for each leaf",
-        "random numbers for each leaf",
-        "the bytes of a saved tree",
-    }
+RANK, NORM, SHAPE, PATH, KEY = "SCN310", "SCN311", "SCN312", "SCN313", "SCN314"
+MODULES, REPLACED, LIST, FIELDS, BYTES, PROGRAM = "SCN315", "SCN316", "SCN317", "SCN318", "SCN319", "SCN320"
+# The first of these words in what is read.
+_RULES = {
+    "of a program": PROGRAM,
+    "of each part of a tree": MODULES,
+    "of a tree that": REPLACED,
+    "rank and size": SHAPE,
+    "the rank": RANK,
+    **dict.fromkeys(("a norm", "a mean", "a total", "the value of each leaf"), NORM),
+    **dict.fromkeys(("the shape", "the length", "as a matrix", "the layers by their parameters"), SHAPE),
+    "the path": PATH,
+    **dict.fromkeys(("a random key", "random numbers"), KEY),
+    **dict.fromkeys(("saved tree", "saves or loads"), BYTES),
+    "field": FIELDS,
+}
+_ALIKE = (
+    frozenset(f"the {each} of each leaf" for each in ("rank", "shape", "length"))
+    | frozenset(f"{each} for each leaf" for each in ("a random key", "random numbers"))
+    | {"rank and size of each leaf", "the bytes of a saved tree"}
 )
 _SHOWN = 3
 
 
-def leaves_alike(reads: str) -> bool:
-    """True if code that reads this leaves equal layers equal in structure. Other code may make layers unlike."""
-    return reads in _ALIKE or _ALIKE.issuperset(reads.split(" and "))
-
-
 @dataclass(frozen=True)
 class Reader:
-    """A place that depends on how layers are stored: `reads` says on what, `rule` names the page about that."""
+    """A place that depends on how layers are stored. `attributes` are those that its code names.
+
+    `reads` is what it looks at: "the rank of each leaf".
+    """
 
     place: Place
     reads: str
-    rule: str
+    attributes: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+
+    @property
+    def rule(self) -> str:
+        """The rule about what is read."""
+        return next((rule for words, rule in _RULES.items() if words in self.reads), LIST)
+
+    @property
+    def leaves_alike(self) -> bool:
+        """True if such code leaves equal layers equal in structure. Other code may make layers unlike."""
+        return self.reads in _ALIKE
 
 
 def readers_in_words(readers: Sequence[Reader]) -> str:

@@ -110,7 +110,6 @@ SAME = {
     "one of two optimisers": {
         "train.py": "import optax\n\n\ndef build(name):\n    return (optax.adam if name else optax.sgd)(1e-3)\n",
     },
-    "a release": {"train.py": "from importlib.metadata import version\n\nprint(version('optax'))\n"},
     "keys of paths": {
         "train.py": "from jax.tree_util import DictKey, Partial, keystr\n\nONE = keystr((DictKey('a'),))\n"
     },

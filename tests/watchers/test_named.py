@@ -25,7 +25,7 @@ from model import Block, Model
 
 """
 
-# What a line does that ends in `# here`, and the rule it is named with.
+# What a line does that ends in `# here`, and the rule it is named with: "call" if the list stays for a use of it.
 NAMED = [
     ("SCN310", "def decayed(model: Model):\n    return jax.tree.map(lambda p: p.ndim >= 2, model)  # here\n"),
     (
@@ -83,7 +83,7 @@ NAMED = [
         ),
     ),
     (
-        "SCN316",
+        "call",
         (
             "def reversed_layers(model: Model):\n"
             "    return eqx.tree_at(operator.attrgetter('layers'), model, model.layers[::-1])  # here\n"
@@ -99,8 +99,8 @@ NAMED = [
     ("SCN317", "def count(model: Model):\n    return len(jax.tree.leaves(model))  # here\n"),
     ("SCN312", "def shapes(model: Model):\n    return [p.shape for p in jax.tree.leaves(model)]  # here\n"),
     ("SCN317", "def vector(model: Model):\n    return ravel_pytree(model)[0]  # here\n"),
-    ("SCN317", "def first(model: Model):\n    return jax.tree.leaves(model.layers)[0]  # here\n"),
-    ("SCN317", "def vector(model: Model):\n    return ravel_pytree(model.layers)[0]  # here\n"),
+    ("call", "def first(model: Model):\n    return jax.tree.leaves(model.layers)[0]  # here\n"),
+    ("call", "def vector(model: Model):\n    return ravel_pytree(model.layers)[0]  # here\n"),
     (
         "SCN318",
         (

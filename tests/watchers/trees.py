@@ -59,8 +59,6 @@ class Config:
 HARMLESS = [
     "jax.tree.map(lambda x: x * 2, model)",
     "jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, model, model)",
-    "jax.tree_util.tree_map(decay, model)",
-    "tmap(partial(decay, rate=0.1), model)",
     "jtu.tree_map(jnp.zeros_like, model)",
     "tree_util.tree_map(lambda x: x.astype(jnp.bfloat16).astype(x.dtype), model)",
     "jax.tree.map(lambda x: x if eqx.is_inexact_array(x) else None, model)",
@@ -75,7 +73,6 @@ HARMLESS = [
     "all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(model))",
     "jax.tree.structure(model) == jax.tree.structure(jax.tree.map(jnp.zeros_like, model))",
     "jax.tree.map(lambda x: x is None, model, is_leaf=lambda x: x is None)",
-    "def update(p, g):\n    step = g * RATE\n    if p.dtype == jnp.float32:\n        step = -step\n    return p + step\nreturn jax.tree.map(update, model, model)",
     "config = Config()\nreturn [v for v in vars(config).values() if isinstance(v, int)]",
     "each_leaf(lambda x: x + 1, model)",
     "each = jax.tree.map\nreturn each(lambda x: x * 2, model)",
@@ -89,6 +86,9 @@ HARMLESS = [
 
 # The same for both, but beyond what is understood.
 NOT_SHOWN = [
+    "jax.tree_util.tree_map(decay, model)",
+    "tmap(partial(decay, rate=0.1), model)",
+    "def update(p, g):\n    step = g * RATE\n    if p.dtype == jnp.float32:\n        step = -step\n    return p + step\nreturn jax.tree.map(update, model, model)",
     "pickle.loads(pickle.dumps(model))",
     "leaves = jax.tree.leaves(model)\nif not leaves:\n    return 0\nreturn sum(x.nbytes for x in leaves)",
     "jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), model)",

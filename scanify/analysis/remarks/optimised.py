@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
+from scanify.analysis.readers import KEY, NORM, PATH, RANK, SHAPE, Reader
 from scanify.analysis.remarks.stacks import assigned, class_named, class_of, field_kind, fields, kind_of, stored
 from scanify.analysis.watchers.find import watchers_of
 from scanify.analysis.watchers.names import Body, callee, local_scope
-from scanify.analysis.watchers.watcher import KEY, NORM, PATH, RANK, SHAPE, Watcher
 
 _DEPTH = 5
 # What gives a tree with the stacks of the first tree that it is given, and at which position that stands.
@@ -38,14 +38,14 @@ def remarks(index: Index, module: Module) -> Iterator[Remark]:
     for init in nodes_in(module.tree) if ".init(" in module.text else ():
         match init:
             case ast.Call(func=ast.Attribute(value=optimizer, attr="init"), args=[tree], keywords=[]):
-                watchers = _run_by(index, module, optimizer) if _holds_stack(index, module, tree) else ()
+                readers = _run_by(index, module, optimizer) if _holds_stack(index, module, tree) else ()
             case _:
                 continue
-        for watcher in watchers:
-            if watcher.rule in _REMEDIES:
+        for reader in readers:
+            if reader.rule in _REMEDIES:
                 text = " ".join(module.code(tree).split())
-                reason = f"it reads {watcher.reads}, and a leaf of `{text}` holds several layers"
-                yield Remark(watcher.place, watcher.rule, reason, _REMEDIES[watcher.rule], module.place(init))
+                reason = f"it reads {reader.reads}, and a leaf of `{text}` holds several layers"
+                yield Remark(reader.place, reader.rule, reason, _REMEDIES[reader.rule], module.place(init))
 
 
 def _holds_stack(index: Index, module: Module, node: ast.expr, depth: int = 0) -> bool:
@@ -94,8 +94,8 @@ def _class_holds(index: Index, owner: Definition, depth: int) -> bool:
     return any(each is not None and each != owner and _class_holds(index, each, depth + 1) for each in inner)
 
 
-def _run_by(index: Index, module: Module, optimizer: ast.expr) -> Iterator[Watcher]:
-    """The watchers among what an optimizer is made of: its parts, its masks and labels, and what those call."""
+def _run_by(index: Index, module: Module, optimizer: ast.expr) -> Iterator[Reader]:
+    """The readers among what an optimizer is made of: its parts, its masks and labels, and what those call."""
     seen: set[ast.AST] = set()
     waiting: list[tuple[Module, ast.AST]] = [(module, optimizer)]
     while waiting:

@@ -10,7 +10,6 @@ from scanify.analysis.facts import Place
 from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
-from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lists.objects import class_of, home_of
 from scanify.analysis.lower.nodes import nodes_in
@@ -222,8 +221,6 @@ def _class_shown(project: ProjectFacts, module: Module, holder: ast.expr) -> obj
     """Return the class of an object, `_OTHER` for a module or for data; None if it is not shown."""
     if isinstance(home_of(project, module, holder).meaning(holder), Package | External):
         return _OTHER  # a module, such as `keras.layers`
-    if _is_declared_data(project, module, holder):
-        return _OTHER
     cls = class_of(project, module, holder)
     if isinstance(cls, External):
         return cls.qualname
@@ -232,19 +229,6 @@ def _class_shown(project: ProjectFacts, module: Module, holder: ast.expr) -> obj
     bases = [base for each in project.classes.lineage(cls) for base in project.classes.bases(each)]
     is_open = None in bases or any(getattr(each, "qualname", "") == "typing.Protocol" for each in bases)
     return None if is_open else cls.node
-
-
-def _is_declared_data(project: ProjectFacts, module: Module, holder: ast.expr) -> bool:
-    """True for parameters and fields that are annotated with classes that are no modules: `config: Config`."""
-    if isinstance(holder, ast.Name):
-        home = home_of(project, module, holder)
-        if home.function is None or not home.is_local(holder) or home.values_of(holder.id):
-            return False
-        annotation = next((each.annotation for each in parameters(home.function) if each.arg == holder.id), None)
-        return declared(project, module, annotation).data
-    owner = class_of(project, module, holder.value) if isinstance(holder, ast.Attribute) else None
-    field = project.classes.fields(owner).get(holder.attr) if isinstance(owner, Definition) else None  # type: ignore
-    return field is not None and declared(project, field.owner.module, field.statement.annotation).data
 
 
 def _is_fields(node: ast.AST | None) -> bool:

@@ -7,37 +7,33 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
-from pathlib import Path
 
 from scanify.analysis.classes.classes import Classes
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.readers import Reader
 from scanify.analysis.watchers.flow import Flow
 from scanify.analysis.watchers.library import (
     JUDGED,
+    KINDS,
     PER_LEAF_PACKAGES,
-    STRUCTURES,
     TREE_MODULES,
-    VMAPS,
     is_unlisted,
     optimizer_reads,
 )
 from scanify.analysis.watchers.names import callee, callees, imported_in_place
 from scanify.analysis.watchers.trees import CHILDREN, COUNT, reads_of_call
-from scanify.analysis.watchers.watcher import LIST, PROGRAM, Watcher, rule_of
 from scanify.source.notebook.text import Cells, is_notebook
 
 _PACKAGES = ("optax", *PER_LEAF_PACKAGES)
 _OPTIMISERS = frozenset((*(f"optax{each}" for each in ("", ".contrib", ".transforms", ".experimental")), *_PACKAGES))
-_MENTIONED = (JUDGED - STRUCTURES) | TREE_MODULES | {"jax.tree_util.default_registry"}
+_MENTIONED = {name for name in JUDGED if KINDS[name] != "structure"} | TREE_MODULES | {"jax.tree_util.default_registry"}
 _COUNTS, _PARTS = frozenset({"num_leaves", "num_nodes"}), frozenset({"children", "node_data"})
-_NAMED = {name.rpartition(".")[2] for name in _MENTIONED | JUDGED | VMAPS} | {"__import__", "import_module"}
+_NAMED = {name.rpartition(".")[2] for name in {*_MENTIONED, *KINDS}} | {"__import__", "import_module"}
 # Names that are common tell nothing: in a call of a function on trees another word of its path does.
 _WORDS = (_NAMED | _COUNTS | _PARTS | {*_PACKAGES}) - frozenset("map all structure reduce filter partition".split())
-_OF_MODELS = ("equinox", "eqx", "optax", "jax")
 _OF_TREES = frozenset("tree_map tree_leaves tree_flatten tree_reduce tree_util tree optax".split())
 _ORIGINS = ("jax.tree", "jax.flatten_util", "pickle.", "equinox", *_PACKAGES)
 _PATH = re.compile(r"optax(?:[.:][a-z]\w*)*")
@@ -48,9 +44,9 @@ _KNOWS_SCANS = re.compile(r"""["']scan["']|\bscan_p\b|["']length["']""")
 
 
 @lru_cache(maxsize=2)
-def watchers(index: Index) -> tuple[Watcher, ...]:
+def watchers(index: Index) -> tuple[Reader, ...]:
     """Return the watchers of a project, in order of their places."""
-    found: list[Watcher] = []
+    found: list[Reader] = []
     aliases = _aliases(index)
     for path in index.paths:
         source, words = index.source(path), index.words(path)
@@ -63,37 +59,26 @@ def watchers(index: Index) -> tuple[Watcher, ...]:
             problem = index.problems[path]
             cell = Cells(source.text).at(problem.line, problem.line) if is_notebook(path) else None
             place = Place(path, Span(0, 0, problem.line, problem.line), cell)
-            found.append(Watcher(place, f"what cannot be seen, as the file cannot be parsed ({problem.message})", LIST))
+            found.append(Reader(place, f"what cannot be seen, as the file cannot be parsed ({problem.message})"))
     return tuple(found)
 
 
-def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Watcher]:
+def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Reader]:
     """Yield what one call looks at, without what its arguments do."""
-    return (_watcher(module, call, reads) for reads in reads_of_call(index, module, call))
+    return (_reader(module, call, reads) for reads in reads_of_call(index, module, call))
 
 
-def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Watcher]:
+def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Reader]:
     """Return the calls that are passed a model which holds one of some lists; `place` is for a project too large."""
     models = _models(index, lists)
     models |= {base for each in models for base in Classes(index).lineage(each)}
     flow = Flow(index, models, lists)
-    for path in _paths(index, {*_OF_MODELS, *(each.name for each in models), place.path.stem}):
-        if (module := index.module_at(path)) is not None:
-            flow.look_at(module)
+    for module in filter(None, map(index.module_at, index.paths)):
+        flow.look_at(module)
     found = flow.follow()
     if not flow.complete:
-        found.append(Watcher(place, "what is not shown, as the project is too large to follow a model", LIST))
+        found.append(Reader(place, "what is not shown, as the project is too large to follow a model"))
     return found
-
-
-def _paths(index: Index, words: set[str]) -> list[Path]:
-    """Return the files with some words, and those that name such a file, as they may import it."""
-    while True:
-        paths = {path for word in words for path in index.paths_with(word)}
-        stems = {path.parent.name if path.stem == "__init__" else path.stem for path in paths}
-        if stems <= words:
-            return sorted(paths)
-        words = words | stems
 
 
 def _models(index: Index, lists: Collection[str]) -> set[Definition]:
@@ -102,7 +87,13 @@ def _models(index: Index, lists: Collection[str]) -> set[Definition]:
     while True:
         paths = dict.fromkeys(path for name in sorted(names) for path in index.paths_with(name))
         modules = [module for path in paths if (module := index.module_at(path)) is not None]
-        more = {each for module in modules for each in _classes(module) if names & _words_of(each)} - found
+        classes = (
+            Definition(each, name, node)
+            for each in modules
+            for name in each.definitions
+            for node in each.definitions[name]
+        )
+        more = {each for each in classes if isinstance(each.node, ast.ClassDef) and names & _words_of(each)} - found
         if not more:
             return found
         found |= more
@@ -113,14 +104,9 @@ def _words_of(cls: Definition) -> set[str]:
     return set(re.findall(r"[^\W\d]\w*", cls.module.code(cls.node)))
 
 
-def _classes(module: Module) -> Iterator[Definition]:
-    for name, statements in module.definitions.items():
-        yield from (Definition(module, name, each) for each in statements if isinstance(each, ast.ClassDef))
-
-
-def program_readers(index: Index) -> list[Watcher]:
+def program_readers(index: Index) -> list[Reader]:
     """Return the places that read traced or compiled programs, in which a scan is one equation, with its cost."""
-    found: list[Watcher] = []
+    found: list[Reader] = []
     for path in index.paths:
         source = index.source(path)
         module = index.module_at(path) if source is not None and _PROGRAM.search(source.text) else None
@@ -128,12 +114,13 @@ def program_readers(index: Index) -> list[Watcher]:
         for attr, reads in (("eqns", "the equations of a program"), ("cost_analysis", "the cost of a program")):
             read = next((each for each in nodes if each.attr == attr), None)
             if module and read and not (attr == "eqns" and _KNOWS_SCANS.search(module.text)):
-                found.append(Watcher(module.place(read), reads, PROGRAM, read))
+                found.append(Reader(module.place(read), reads))
     return found
 
 
-def _watcher(module: Module, node: ast.AST, reads: str) -> Watcher:
-    return Watcher(module.place(node), reads, rule_of(reads), node)
+def _reader(module: Module, node: ast.AST, reads: str) -> Reader:
+    attributes = frozenset(each.attr for each in nodes_in(node) if isinstance(each, ast.Attribute))
+    return Reader(module.place(node), reads, attributes)
 
 
 def _aliases(index: Index) -> set[str]:
@@ -152,18 +139,18 @@ def _aliases(index: Index) -> set[str]:
         found |= more
 
 
-def _of_module(index: Index, module: Module, aliases: set[str]) -> list[Watcher]:
+def _of_module(index: Index, module: Module, aliases: set[str]) -> list[Reader]:
     nodes = nodes_in(module.tree)
     words = _WORDS | (aliases & index.words(module.path))
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             bound = module.imported(node).items()
             words |= {name for name, each in bound if each.target.startswith(_ORIGINS)}
-    found: dict[tuple[int, str], Watcher] = {}
+    found: dict[tuple[int, str], Reader] = {}
     for node in nodes:
         for reads in _reads(index, module, node, aliases) if _is_telling(node, words) else ():
-            watcher = _watcher(module, node, reads)
-            found.setdefault((watcher.place.span.line, reads), watcher)
+            reader = _reader(module, node, reads)
+            found.setdefault((reader.place.span.line, reads), reader)
     return sorted(found.values(), key=lambda each: each.place.span)
 
 
@@ -186,7 +173,7 @@ def _reads(index: Index, module: Module, node: ast.AST, aliases: set[str]) -> It
     """Yield what one node reads."""
     match node:
         case ast.Constant(value=str(text)):
-            path = text.replace(":", ".") if _PATH.fullmatch(text) and not _names_a_release(module, node) else ""
+            path = text.replace(":", ".") if _PATH.fullmatch(text) and _is_passed_on(module, node) else ""
             yield from _chosen(path, None)
         case ast.Name() | ast.Attribute() | ast.Call() if _is_root(module, node):
             yield from _mentioned(index, module, node, aliases)
@@ -241,13 +228,11 @@ def _chosen(qualname: str, above: ast.AST | None) -> Iterator[str]:
     yield from [reads] if reads is not None else []
 
 
-def _names_a_release(module: Module, node: ast.Constant) -> bool:
-    """True for `version("optax")`, `import_module("optax").adam`, and a text in a list, which imports nothing."""
+def _is_passed_on(module: Module, node: ast.Constant) -> bool:
+    """True unless a text stands by itself or in a list, which imports nothing, or is followed where it is imported."""
     above = parent_of(module, node)
-    if not isinstance(above, ast.Call):
-        return not isinstance(above, ast.Assign | ast.keyword | ast.AnnAssign | ast.Dict | ast.Return)
-    name = (dotted(above.func) or "").rpartition(".")[2]
-    return name in ("version", "find_spec", "importorskip", "print") or imported_in_place(above) is not None
+    is_value = isinstance(above, ast.Call | ast.Assign | ast.keyword | ast.AnnAssign | ast.Dict | ast.Return)
+    return is_value and not (isinstance(above, ast.Call) and imported_in_place(above) is not None)
 
 
 def _is_followed(index: Index, module: Module, above: ast.AST | None, aliases: set[str]) -> bool:

@@ -11,6 +11,7 @@ from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.lower.text import dotted
+from scanify.analysis.readers import Reader
 from scanify.analysis.watchers.code import Code
 from scanify.analysis.watchers.library import (
     CONTAINERS,
@@ -47,7 +48,6 @@ from scanify.analysis.watchers.values import (
     value_of,
     whole,
 )
-from scanify.analysis.watchers.watcher import Watcher, rule_of
 
 _FIELDS = "what the fields of an object hold"
 SHOWN, _TEXT = "a text of a model that is shown", "the text of a model"
@@ -63,7 +63,7 @@ class Flow(Code):
     """Follows models through a project. `found` has the calls that are passed one and are not on the closed list."""
 
     def __init__(self, index: Index, models: Collection[Definition], lists: Collection[str]) -> None:
-        self.found: dict[tuple[object, ...], Watcher] = {}
+        self.found: dict[tuple[object, ...], Reader] = {}
         self._called: set[str] = set()  # names of functions that code of the project calls
         self._calls: dict[tuple[object, ...], int] = {}  # how many functions were passed these arguments
         self._classes = Classes(index)
@@ -71,7 +71,7 @@ class Flow(Code):
         self._reports = False
         super().__init__(index, models, lists)
 
-    def follow(self) -> list[Watcher]:
+    def follow(self) -> list[Reader]:
         """Return the calls that are passed a model and are not shown to treat each number alike."""
         self.settle()
         self._from_outside()
@@ -290,7 +290,7 @@ class Flow(Code):
     def _reads(self, module: Module, node: ast.AST, reads: str, *, unless: bool = False) -> None:
         if self._reports and not unless:
             place = module.place(node)
-            self.found.setdefault((place, reads), Watcher(place, reads, rule_of(reads), node))
+            self.found.setdefault((place, reads), Reader(place, reads))
 
     def _text(self, module: Module, node: ast.AST, value: Value) -> None:
         """Report a text of a model; one that only a person sees is a note."""

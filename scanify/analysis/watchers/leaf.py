@@ -1,7 +1,7 @@
 """A small language of functions of one leaf in which each number of an array is treated by itself.
 
-A function in the language gives a stack of layers the numbers that it gives each layer: it is a lambda, or it assigns
-names, tests what kind of leaf there is, and returns. Any other function reads something of whole leaves.
+A function in the language gives a stack of layers the numbers that it gives each layer: it is one expression, as in a
+lambda. Any other function reads something of whole leaves.
 """
 
 import ast
@@ -40,6 +40,18 @@ def reads_of(index: Index, module: Module, function: ast.expr) -> str | None:
     except Reads as found:
         return str(found)
     return None
+
+
+def _result(function: ast.FunctionDef | ast.Lambda) -> ast.expr:
+    """Return the one expression that a function returns."""
+    if isinstance(function, ast.Lambda):
+        return function.body
+    *head, last = function.body
+    is_plain = all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) for each in head)
+    if not is_plain or not isinstance(last, ast.Return) or last.value is None:
+        named = (_NAMED.get(each.attr) for each in nodes_in(*function.body) if isinstance(each, ast.Attribute))
+        raise Reads(next(filter(None, named), f"`{function.name}` of each leaf"))
+    return last.value
 
 
 @dataclass(frozen=True)
@@ -118,32 +130,13 @@ class Leaf:
         if isinstance(known, Body) and not is_decorated(self.index, known) and self.depth < _MAX_DEPTH:
             names = {each.arg for each in parameters(known.node)} | self.names
             inner = replace(self, module=known.module, names=frozenset(names), depth=self.depth + 1)
-            body = known.node.body
-            inner.value(body) if isinstance(body, ast.expr) else inner.statements(body)
+            inner.value(_result(known.node))
         elif not isinstance(known, str):
             raise Reads(f"each leaf, with {self._code(node)}, which is not shown")
         elif known.startswith(_RANDOM):
             raise Reads("random numbers for each leaf")
         elif known not in EACH_NUMBER | TYPE_TESTS:
             raise Reads(_NAMED.get(known.rpartition(".")[2], f"{self._code(node)} of each leaf"))
-
-    def statements(self, body: Sequence[ast.stmt]) -> None:
-        """Evaluate statements; any name that they bind may hold what is computed of a leaf."""
-        bound = {each.id for each in nodes_in(*body) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-        here = replace(self, names=self.names | bound)
-        for statement in body:
-            match statement:
-                case ast.Return(value=value) | ast.Assign(targets=[ast.Name()], value=value):
-                    here.value(value) if value is not None else None
-                case ast.AugAssign(target=ast.Name(), value=value):
-                    here.value(value)
-                case ast.If(body=[ast.Raise()], orelse=[]) | ast.Raise() | ast.Pass() | ast.Expr(value=ast.Constant()):
-                    pass  # an error for a stack is loud
-                case ast.If(test=test, body=inside, orelse=outside):
-                    here.test(test)
-                    here.statements([*inside, *outside])
-                case _:
-                    raise Reads(f"{self._code(statement)} for each leaf")
 
     def total(self, node: ast.expr) -> str | None:
         """Return the total of one leaf that an expression is, such as "sum", which may go on over all leaves."""

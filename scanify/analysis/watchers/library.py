@@ -7,36 +7,44 @@ def _in(packages: str, names: str) -> frozenset[str]:
     return frozenset(f"{package}.{name}" for package in packages.split() for name in names.split())
 
 
-def _of_trees(name: str) -> frozenset[str]:
-    return frozenset({f"jax.tree.{name}", f"jax.tree_util.tree_{name}", f"jax.tree_{name}"})
+def _of_trees(names: str) -> frozenset[str]:
+    """Return functions on trees, each under all of its names."""
+    return _in("jax", " ".join(f"tree.{name} tree_util.tree_{name} tree_{name}" for name in names.split()))
 
 
-# -- functions on trees, each under all of its names ------------------------------------------------------------------
+# -- functions on trees -----------------------------------------------------------------------------------------------
 
-MAPS = _of_trees("map") | _of_trees("multimap")
-LEAVES, FLATTENS, UNFLATTENS = _of_trees("leaves"), _of_trees("flatten"), _of_trees("unflatten")
-REDUCES, ALLS, STRUCTURES = _of_trees("reduce"), _of_trees("all"), _of_trees("structure")
-PATHS = frozenset().union(*map(_of_trees, "map_with_path flatten_with_path leaves_with_path".split())) | _in(
-    "optax.tree optax.tree_utils", "get_all_with_path tree_get_all_with_path"
-)
-RAVELS = frozenset({"jax.flatten_util.ravel_pytree"})
-FILTERS = frozenset({"equinox.filter", "equinox.partition"})
-VMAPS = frozenset({"equinox.filter_vmap", "equinox.filter_pmap"})
-TREE_AT = frozenset({"equinox.tree_at", "equinox.nn.Shared"})
-SERIALISES = frozenset({"equinox.tree_serialise_leaves", "equinox.tree_deserialise_leaves"})
-LEAF_SPECS = _in("equinox", "default_serialise_filter_spec default_deserialise_filter_spec")
-BYTES = _in("pickle cloudpickle dill", "dumps") | _in("safetensors.flax safetensors.numpy", "save")
-BYTES |= _in("flax.serialization", "to_bytes msgpack_serialize")
-LOADS = _in("pickle cloudpickle dill", "load loads") | _in("safetensors.flax safetensors.numpy", "load")
-GROUPS = (MAPS, LEAVES, FLATTENS, UNFLATTENS, REDUCES, ALLS, STRUCTURES, RAVELS, FILTERS)
-"""Functions of one group are one function under several names."""
-JUDGED = frozenset().union(
-    MAPS, LEAVES, FLATTENS, REDUCES, STRUCTURES, PATHS, RAVELS, FILTERS, TREE_AT, SERIALISES, BYTES
-)
+KINDS = {
+    name: kind
+    for kind, names in {
+        "map": _of_trees("map multimap"),
+        "leaves": _of_trees("leaves"),
+        "flatten": _of_trees("flatten"),
+        "unflatten": _of_trees("unflatten"),
+        "reduce": _of_trees("reduce"),
+        "all": _of_trees("all"),
+        "structure": _of_trees("structure"),
+        "path": _of_trees("map_with_path flatten_with_path leaves_with_path")
+        | _in("optax.tree optax.tree_utils", "get_all_with_path tree_get_all_with_path"),
+        "vector": {"jax.flatten_util.ravel_pytree"},
+        "filter": _in("equinox", "filter partition"),
+        "vmap": _in("equinox", "filter_vmap filter_pmap"),
+        "part": _in("equinox", "tree_at nn.Shared"),
+        "file": _in("equinox", "tree_serialise_leaves tree_deserialise_leaves"),
+        "bytes": _in("pickle cloudpickle dill", "dumps")
+        | _in("safetensors.flax safetensors.numpy", "save")
+        | _in("flax.serialization", "to_bytes msgpack_serialize"),
+    }.items()
+    for name in names
+}
+"""What each function does with a tree. Functions of one kind are one function under several names."""
+JUDGED = frozenset(name for name, kind in KINDS.items() if kind not in ("unflatten", "all", "vmap"))
 """Functions whose calls `trees` reads, whatever tree they are given."""
+LEAF_SPECS = _in("equinox", "default_serialise_filter_spec default_deserialise_filter_spec")
+_LOADS = _in("pickle cloudpickle dill", "load loads") | _in("safetensors.flax safetensors.numpy", "load")
 TREE_MODULES = frozenset("jax.tree jax.tree_util jax.flatten_util jax._src.tree_util jax._src.flatten_util".split())
 # Of the modules of trees these read no leaf: keys of paths, registrations, and what only makes trees.
-_MAKE_TREES = UNFLATTENS | ALLS | _in("jax.tree", "broadcast transpose static") | _in(
+_MAKE_TREES = _of_trees("unflatten all") | _in("jax.tree", "broadcast transpose static") | _in(
     "jax.tree_util",
     """DictKey FlattenedIndexKey GetAttrKey KeyEntry KeyPath Partial PyTreeDef SequenceKey keystr register_dataclass
     register_pytree_node register_pytree_node_class register_pytree_with_keys register_pytree_with_keys_class
@@ -69,8 +77,6 @@ EACH_NUMBER = _in("jax.numpy numpy", _NUMPY) | _in("jax.lax", _LAX) | _in("jax.n
     builtins.abs builtins.pow builtins.round builtins.float builtins.int copy.copy copy.deepcopy
     jax.core.get_aval""".split()
 )  # fmt: skip
-# Arrays of one value everywhere, of a shape that is given.
-FILLED = _in("jax.numpy numpy", "zeros ones full empty broadcast_to") | frozenset({"jax.ShapeDtypeStruct"})
 # What kind of thing a leaf is, which stacking does not change.
 TYPE_TESTS = (
     _in("equinox", "is_array is_array_like is_inexact_array is_inexact_array_like")
@@ -228,7 +234,7 @@ def role_of(name: str) -> str | None:
         return TELLS
     if name in _WRITES:
         return WRITES
-    if name in _GIVES or name in MAPS | FILTERS | UNFLATTENS | LOADS | TREE_AT | SERIALISES:
+    if name in _GIVES or name in _LOADS or KINDS.get(name) in ("map", "filter", "unflatten", "part", "file"):
         return GIVES
     if name in _TAKES or name in JUDGED | _MAKE_TREES or name.startswith(_TAKING):
         return TAKES

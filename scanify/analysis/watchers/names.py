@@ -2,25 +2,21 @@
 
 import ast
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
+from scanify.analysis.flow.statements import assignments
 from scanify.analysis.index import Definition, External, Index, Meaning, Module, Package
 from scanify.analysis.index.bindings import Import
-from scanify.analysis.lower.nodes import names_in
-from scanify.analysis.lower.scope import Opens, Scope, names_bound_by, own_nodes, scope_of
+from scanify.analysis.lower.scope import Scope, scope_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.library import GROUPS
+from scanify.analysis.watchers.library import KINDS
 
 _MAX_STEPS = 12  # from one name to another
-_BINDING = (ast.stmt, ast.NamedExpr, ast.comprehension, ast.withitem)
 # What gives the same function in another form: its first argument is what is applied.
 _WRAPPERS = frozenset(
     "jax.jit jax.checkpoint jax.remat functools.partial functools.lru_cache functools.cache equinox.filter_jit "
     "equinox.Partial jax.tree_util.Partial equinox.filter_checkpoint".split()
 )
-
-_CHECKERS = ("jaxtyping.", "beartype.", "typeguard.", "builtins.", "functools.", "chex.", "typing.")
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ def callee(index: Index, module: Module, node: ast.expr) -> Callee:
     if len(found) == 1:
         return found[0]
     known = [each for each in found if isinstance(each, str)]
-    same = bool(known) and any(group.issuperset(known) for group in GROUPS)
+    same = len({KINDS.get(each) for each in known}) == 1 and known[0] in KINDS
     return known[0] if same and all(each in known or each is None for each in found) else None
 
 
@@ -177,7 +173,7 @@ def _is_kept_by(index: Index, module: Module, decorator: ast.expr) -> bool:
     found = callee(index, module, decorator)
     if found is None and isinstance(decorator, ast.Call):
         found = callee(index, module, decorator.func)
-    return isinstance(found, str) and (found in _WRAPPERS or found.startswith(_CHECKERS))
+    return found in _WRAPPERS
 
 
 def _local(index: Index, holder: Scope, name: str, rest: str, depth: int) -> tuple[Callee, ...]:
@@ -195,25 +191,6 @@ def _local(index: Index, holder: Scope, name: str, rest: str, depth: int) -> tup
 
 
 def bindings_of(holder: Scope, name: str) -> list[ast.AST]:
-    """Return the nodes that bind a name in a function, parameters left out."""
-    return [node for node in _bindings(holder.node) if _binds(node, name)]
-
-
-@lru_cache(maxsize=256)
-def _bindings(opens: Opens) -> tuple[ast.AST, ...]:
-    """The nodes of a scope that may bind names."""
-    return tuple(node for node in own_nodes(opens) if isinstance(node, _BINDING))
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Assign(targets=targets):
-            return name in names_in(targets)
-        case ast.AnnAssign(target=target) | ast.AugAssign(target=target) | ast.NamedExpr(target=target):
-            return getattr(target, "id", None) == name
-        case ast.For(target=target) | ast.comprehension(target=target):
-            return name in names_in([target])
-        case ast.withitem(optional_vars=ast.expr() as target):
-            return name in names_in([target])
-        case _:
-            return name in names_bound_by(node)
+    """Return the statements that bind a name in a function, parameters left out."""
+    body = getattr(holder.node, "body", ())
+    return assignments(body, name) if isinstance(body, list) else []

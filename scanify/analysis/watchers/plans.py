@@ -1,21 +1,18 @@
 """Plans that stack a list where it is built, against what the project does with the leaves of trees."""
 
-import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from scanify.analysis.index import Index
-from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.obligation import Kind, Obligation, each_once
 from scanify.analysis.plan import Framework, Holds, Plan, Refusal
-from scanify.analysis.readers import Reader, leaves_alike, readers_in_words
-from scanify.analysis.stack import Called, CallStack, InitStack, Named
+from scanify.analysis.readers import PATH, RANK, Reader, readers_in_words
+from scanify.analysis.stack import Called, InitStack, Named
 from scanify.analysis.watchers.find import given_models, program_readers, watchers
 from scanify.analysis.watchers.flow import SHOWN
 from scanify.analysis.watchers.library import OPTIMISERS
 from scanify.analysis.watchers.trees import NAMED_PARTS
-from scanify.analysis.watchers.watcher import PATH, RANK, Watcher
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _FIELD = re.compile(r"[^\W\d][\w.]*\.([^\W\d]\w*)")
@@ -24,19 +21,17 @@ _FIELD = re.compile(r"[^\W\d][\w.]*\.([^\W\d]\w*)")
 def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan | Refusal, ...]:
     """Return the decisions, with one obligation about what the project reads of leaves for all plans that change them.
 
-    Layers in a list that stays may be unlike if other code does more than to read them. Where a list is kept for a use
-    in which leaves are read, the rule about that goes with it.
+    Layers in a list that stays may be unlike if other code does more than to read them.
     """
     plans = [one for one in loops if isinstance(one, Plan)]
     if not plans:
         return tuple(loops)
     watched = [one for one in plans if isinstance(one.stack, InitStack) or one.holds is Holds.ARRAY_STACKED]
-    kept = [one for one in plans if isinstance(one.stack, CallStack) and one.stack.at is not None]
-    found = list(watchers(index)) if watched or kept else []
+    found = list(watchers(index)) if watched else []
     if watched and all(each.reads == NAMED_PARTS for each in found):
         found += given_models(index, watched[0].place, set(map(_field, watched)))
     programs = _of_programs(program_readers(index))
-    return tuple(_with(_watched(_kept(one, found), found), programs) if isinstance(one, Plan) else one for one in loops)
+    return tuple(_with(_watched(one, found), programs) if isinstance(one, Plan) else one for one in loops)
 
 
 def _field(one: Plan) -> str:
@@ -45,46 +40,26 @@ def _field(one: Plan) -> str:
     return names[-1] if names else ""
 
 
-def _attributes(watcher: Watcher) -> set[str]:
-    nodes = nodes_in(watcher.node) if watcher.node is not None else ()
-    return {each.attr for each in nodes if isinstance(each, ast.Attribute)}
-
-
 def _with(one: Plan, programs: tuple[Obligation, ...]) -> Plan:
     """Add the obligations about readers, and about code that reads programs."""
     return replace(one, obligations=each_once((*one.obligations, *programs, *_said(one.readers))))
 
 
-def _of_programs(readers: Sequence[Watcher]) -> tuple[Obligation, ...]:
+def _of_programs(readers: Sequence[Reader]) -> tuple[Obligation, ...]:
     """The obligation about code that reads programs: a scan is another one, wherever its layers are stacked."""
-    text = f"{readers_in_words(list(map(_reader, readers)))}, in which a scan counts once"
+    text = f"{readers_in_words(readers)}, in which a scan counts once"
     return (Obligation(Kind.COST, text, readers[0].place),) if readers else ()
 
 
-def _reader(watcher: Watcher) -> Reader:
-    return Reader(watcher.place, watcher.reads, watcher.rule)
-
-
-def _kept(one: Plan, found: Sequence[Watcher]) -> Plan:
-    """Give a plan that keeps its list for a use in which leaves are read the rule for that."""
-    if not isinstance(one.stack, CallStack) or one.stack.at is None or one.stack.rule:
-        return one
-    path, line = one.stack.at.path, one.stack.at.span.line
-    rules = (each.rule for each in found if (each.place.path, each.place.span.line) == (path, line))
-    stack = replace(one.stack, rule=next(rules, ""))
-    notes = (stack.kept if note == one.stack.kept and stack.kept is not None else note for note in one.notes)
-    return replace(one, stack=stack, notes=tuple(notes))
-
-
-def _watched(one: Plan, found: Sequence[Watcher]) -> Plan:
+def _watched(one: Plan, found: Sequence[Reader]) -> Plan:
     """Give a plan what the project reads of its leaves."""
     seen = [each for each in found if each.reads not in (SHOWN, NAMED_PARTS)]
     if isinstance(one.stack, InitStack):
         shown = [each for each in found if each.reads == SHOWN]
         texts = [f"the text of the model that {each.place} shows has the stack in it" for each in shown[:1]]
-        return replace(one, notes=(*one.notes, checkpoints(one), *texts), readers=tuple(map(_reader, seen)))
-    seen += [each for each in found if each.reads == NAMED_PARTS and _field(one) in _attributes(each)]
-    alike = one.framework is not Framework.EQUINOX or all(leaves_alike(each.reads) for each in seen)
+        return replace(one, notes=(*one.notes, checkpoints(one), *texts), readers=tuple(seen))
+    seen += [each for each in found if each.reads == NAMED_PARTS and _field(one) in each.attributes]
+    alike = one.framework is not Framework.EQUINOX or all(each.leaves_alike for each in seen)
     if alike or one.trees or one.holds is Holds.BLOCK_SEQ:
         return one
     rule = "SCN102" if one.rule == "SCN101" else one.rule

@@ -11,31 +11,14 @@ from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.watchers.leaf import Leaf, Reads, reads_of
-from scanify.analysis.watchers.library import (
-    ARRAYS,
-    BYTES,
-    COMBINES,
-    FILTERS,
-    FLATTENS,
-    JUDGED,
-    LEAF_SPECS,
-    LEAVES,
-    MAPS,
-    PATHS,
-    RAVELS,
-    SERIALISES,
-    STRUCTURES,
-    TREE_AT,
-    VMAPS,
-    is_unlisted,
-    optimizer_reads,
-)
+from scanify.analysis.watchers.library import ARRAYS, COMBINES, JUDGED, KINDS, LEAF_SPECS, is_unlisted, optimizer_reads
 from scanify.analysis.watchers.names import Body, bindings_of, callee, callees, is_decorated, local_scope
 
 COUNT, ONE_BY_ONE = "how many leaves there are", "one leaf after another"
 NAMED_PARTS = "the parts of a tree that a lambda names"
 CHILDREN = "the children of each part of a tree"
 _SAVED = "the bytes of a saved tree"
+_READ = {"bytes": _SAVED, "path": "the path of each leaf", "vector": "all leaves as one vector"}
 _OF_FILES = frozenset("getvalue getbuffer tell".split())  # they tell how many bytes were saved
 
 
@@ -43,7 +26,8 @@ def reads_of_call(index: Index, module: Module, call: ast.Call) -> Iterator[str]
     """Yield what a call reads, for each listed function that it may call."""
     for known in dict.fromkeys(callees(index, module, call.func)):
         if isinstance(known, str):
-            found = _Call(index, module, call).reads(known) if known in JUDGED | VMAPS else optimizer_reads(known)
+            kind = KINDS[known] if known in JUDGED or KINDS.get(known) == "vmap" else None
+            found = _Call(index, module, call).reads(kind) if kind is not None else optimizer_reads(known)
             yield from [found] if found is not None else []
             if is_unlisted(known):
                 yield CHILDREN
@@ -63,36 +47,33 @@ class _Call:
             return self.call.args[at]
         return next((each.value for each in self.call.keywords if each.arg == name), None)
 
-    def reads(self, known: str) -> str | None:
-        """Return what a call of one function reads."""
-        first = self._argument(0, "f")
-        is_leaf = self._argument(1 if known in LEAVES | FLATTENS else None, "is_leaf")
-        if is_leaf is not None and known not in TREE_AT and not self._finds_no_module(is_leaf):
+    def reads(self, kind: str) -> str | None:
+        """Return what a call of a function of one kind reads."""
+        is_leaf = self._argument(1 if kind in ("leaves", "flatten") else None, "is_leaf")
+        if is_leaf is not None and kind != "part" and not self._finds_no_module(is_leaf):
             return f"`{' '.join(self.module.code(is_leaf).split())}` of each part of a tree"
-        if known in MAPS and first is not None:
-            return reads_of(self.index, self.module, first)
-        if known in LEAVES:
-            return self._of_leaves()
-        if known in FILTERS:
-            return self._of_filter(self._argument(1, "filter_spec"))
-        if known in STRUCTURES:
-            return None if isinstance(parent_of(self.module, self.call), ast.Compare) else "the structure of a tree"
-        if known in BYTES:
-            return _SAVED
-        if known in SERIALISES:  # a note announces checkpoints
-            spec = self._argument(2, "filter_spec")
-            if spec is not None and self._callee(spec) not in LEAF_SPECS:
-                return "each leaf that it saves or loads"
-            return _SAVED if _OF_FILES & self.index.words(self.module.path) else None
-        if known in TREE_AT:
-            return NAMED_PARTS if self._names_parts() else "parts of a tree that it replaces"
-        if known in VMAPS:
-            axes = [each for each in (self._argument(None, "in_axes"), self._argument(None, "out_axes")) if each]
-            is_plain = not any(isinstance(each, ast.Name | ast.Attribute | ast.Lambda) for each in nodes_in(*axes))
-            return None if is_plain else "the axis of each leaf"
-        if known in PATHS:
-            return "the path of each leaf"
-        return "all leaves as one vector" if known in RAVELS else ONE_BY_ONE
+        match kind, self._argument(0, "f"):
+            case "map", ast.expr() as function:
+                return reads_of(self.index, self.module, function)
+            case "leaves", _:
+                return self._of_leaves()
+            case "filter", _:
+                return self._of_filter(self._argument(1, "filter_spec"))
+            case "structure", _:
+                return None if isinstance(parent_of(self.module, self.call), ast.Compare) else "the structure of a tree"
+            case "file", _:  # a note announces checkpoints
+                spec = self._argument(2, "filter_spec")
+                if spec is not None and self._callee(spec) not in LEAF_SPECS:
+                    return "each leaf that it saves or loads"
+                return _SAVED if _OF_FILES & self.index.words(self.module.path) else None
+            case "part", _:
+                return NAMED_PARTS if self._names_parts() else "parts of a tree that it replaces"
+            case "vmap", _:
+                axes = [each for each in (self._argument(None, "in_axes"), self._argument(None, "out_axes")) if each]
+                is_plain = not any(isinstance(each, ast.Name | ast.Attribute | ast.Lambda) for each in nodes_in(*axes))
+                return None if is_plain else "the axis of each leaf"
+            case _:
+                return _READ.get(kind, ONE_BY_ONE)
 
     def _finds_no_module(self, predicate: ast.expr) -> bool:
         """True if an `is_leaf` stops at arrays, numbers and None alone, in which a list and a stack are the same."""
@@ -117,7 +98,7 @@ class _Call:
         scope = local_scope(self.module, spec, name) if spec is not None and name else None
         match bindings_of(scope, name) if scope is not None and name not in scope.params else []:
             case [ast.Assign(targets=[ast.Name()], value=ast.Call(func=function))]:
-                if self._callee(function) in MAPS | PATHS | TREE_AT:
+                if KINDS.get(str(self._callee(function))) in ("map", "path", "part"):
                     return None
         is_plain = spec is None or isinstance(spec, ast.Constant)
         return None if is_plain else reads_of(self.index, self.module, spec)  # type: ignore[arg-type]

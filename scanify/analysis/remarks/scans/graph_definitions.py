@@ -9,7 +9,7 @@ from scanify.analysis.plan import Remark
 from scanify.analysis.remarks.scans.body import body_of
 from scanify.analysis.remarks.scans.forms import LAX
 from scanify.analysis.remarks.seen import Seen, argument, names_read
-from scanify.analysis.watchers.library import MAPS
+from scanify.analysis.watchers.library import KINDS
 
 RULE = "SCN338"
 _REMEDY = (
@@ -54,7 +54,7 @@ def _around(seen: Seen, call: ast.Call) -> ast.AST | None:
 
 def _stacks(seen: Seen, states: ast.expr) -> bool:
     """`jax.tree.map(lambda *x: jnp.stack(x), *states)`"""
-    mapped = isinstance(states, ast.Call) and seen.called(states.func) in MAPS
+    mapped = isinstance(states, ast.Call) and KINDS.get(seen.called(states.func)) == "map"
     return isinstance(states, ast.Call) and mapped and any(isinstance(each, ast.Starred) for each in states.args)
 
 
