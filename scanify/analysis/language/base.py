@@ -7,24 +7,7 @@ from contextlib import contextmanager
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.language.types import (
-    GIVEN,
-    Applied,
-    Array,
-    Env,
-    Function,
-    Given,
-    Items,
-    LibraryFunction,
-    LibraryObject,
-    Named,
-    Object,
-    Static,
-    Type,
-    Types,
-    Unknown,
-    options,
-)
+from scanify.analysis.language import types as t
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -51,13 +34,13 @@ class Base:
 
     # -- obligations -----------------------------------------------------------------------------------------------
 
-    def note(self, module: Module, node: ast.AST, why: str) -> Unknown:
+    def note(self, module: Module, node: ast.AST, why: str) -> t.Unknown:
         """Record that an operation is not understood, and return the type of its result."""
         if not self.muted:
             text = code_of(module, node) + ("()" if id(node) in self.called else "")
             place = module.place(node) if hasattr(node, "lineno") else None
             self.reasons.setdefault(why, {}).setdefault(text, place)
-        return Unknown(why, noted=not self.muted)
+        return t.Unknown(why, noted=not self.muted)
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
@@ -69,13 +52,13 @@ class Base:
             found.append(Obligation(Kind.BODY, f"{verb} not understood: {why}", next(iter(places.values()))))
         return (*found, *self.found.values())
 
-    def effect(self, module: Module, node: ast.AST, text: str) -> Unknown:
+    def effect(self, module: Module, node: ast.AST, text: str) -> t.Unknown:
         """Record that an iteration changes something outside of it, in words, and return the type of the result."""
         if not self.muted:
             self.effects.setdefault(text, module.place(node) if hasattr(node, "lineno") else None)
-        return Unknown(text, noted=not self.muted)
+        return t.Unknown(text, noted=not self.muted)
 
-    def unknown(self, module: Module, node: ast.AST, value: Unknown) -> Unknown:
+    def unknown(self, module: Module, node: ast.AST, value: t.Unknown) -> t.Unknown:
         """An operation on a value of no type: an obligation, unless the value comes from one."""
         return value if value.noted else self.note(module, node, value.why)
 
@@ -99,19 +82,19 @@ class Base:
         """True of the containers that are made now: the code is of the iteration."""
         return not self.muted
 
-    def is_passed(self, value: Type) -> bool:
+    def is_passed(self, value: t.Type) -> bool:
         """True of a value that a caller passes and no annotation describes: it may be an object of the project."""
         match value:
-            case Static(text=text):
-                return (text or "").startswith(GIVEN)
-            case Array(certain=certain):
+            case t.Static(text=text):
+                return (text or "").startswith(t.GIVEN)
+            case t.Array(certain=certain):
                 return not certain
             case _:
-                return isinstance(value, Given)
+                return isinstance(value, t.Given)
 
-    def asks(self, env: Env, node: ast.AST, value: Type, *methods: str) -> bool:
+    def asks(self, env: t.Env, node: ast.AST, value: t.Type, *methods: str) -> bool:
         """True if Python calls one of some methods of a value that may do more than compute: an obligation."""
-        acts = any(map(self.is_passed, options(value))) and any(
+        acts = any(map(self.is_passed, t.options(value))) and any(
             self.classes.acts(each) or self.classes.is_patched(each) for each in methods
         )
         if acts:
@@ -120,41 +103,41 @@ class Base:
 
     # What the parts of the walker call of one another; `Walker` joins them.
 
-    evaluate: Callable[[ast.expr, Env], Type]
-    run: Callable[[Sequence[ast.stmt], Env, list[Type]], bool]
-    bind: Callable[[ast.expr, Type, Env], None]
-    element: Callable[[Module, ast.expr, Type], Type]
-    truth: Callable[[Module, ast.expr, Type], None]
-    in_order: Callable[[Module, ast.AST, Items], None]
-    change: Callable[[Env, ast.AST, ast.expr, Items, Type | None], None]
+    evaluate: Callable[[ast.expr, t.Env], t.Type]
+    run: Callable[[Sequence[ast.stmt], t.Env, list[t.Type]], bool]
+    bind: Callable[[ast.expr, t.Type, t.Env], None]
+    element: Callable[[Module, ast.expr, t.Type], t.Type]
+    truth: Callable[[Module, ast.expr, t.Type], None]
+    in_order: Callable[[Module, ast.AST, t.Items], None]
+    change: Callable[[t.Env, ast.AST, ast.expr, t.Items, t.Type | None], None]
     define: Callable[..., None]
-    defined: Callable[[Definition], Type | None]
-    annotated: Callable[..., Type | None]
-    comparison: Callable[[ast.Compare, Env], Type]
-    operation_of: Callable[[ast.expr, ast.AST, Sequence[ast.expr], Env], Type]
-    operation: Callable[[ast.AST, ast.AST, Sequence[ast.expr], Sequence[Type], Env], Type]
+    defined: Callable[[Definition], t.Type | None]
+    annotated: Callable[..., t.Type | None]
+    comparison: Callable[[ast.Compare, t.Env], t.Type]
+    operation_of: Callable[[ast.expr, ast.AST, Sequence[ast.expr], t.Env], t.Type]
+    operation: Callable[[ast.AST, ast.AST, Sequence[ast.expr], Sequence[t.Type], t.Env], t.Type]
 
-    call: Callable[[Env, ast.expr, Type, Types, Named], Type]
-    call_function: Callable[..., Type]
-    call_library: Callable[[Env, ast.expr, LibraryFunction, Types, Named], Type]
-    call_builtin: Callable[[Env, ast.expr, str, Types, Named], Type]
-    call_applied: Callable[[Env, ast.expr, Applied, Types, Named], Type]
-    call_method: Callable[[Env, ast.expr, LibraryFunction, str, str, Types, Named], Type]
-    call_library_object: Callable[[Env, ast.expr, LibraryObject, Types, Named], Type]
-    construct: Callable[[Env, ast.expr, Definition, Types, Named], Type]
-    construct_library: Callable[[Env, ast.expr, str, Types, Named], Type]
+    call: Callable[[t.Env, ast.expr, t.Type, t.Types, t.Named], t.Type]
+    call_function: Callable[..., t.Type]
+    call_library: Callable[[t.Env, ast.expr, t.LibraryFunction, t.Types, t.Named], t.Type]
+    call_builtin: Callable[[t.Env, ast.expr, str, t.Types, t.Named], t.Type]
+    call_applied: Callable[[t.Env, ast.expr, t.Applied, t.Types, t.Named], t.Type]
+    call_method: Callable[[t.Env, ast.expr, t.LibraryFunction, str, str, t.Types, t.Named], t.Type]
+    call_library_object: Callable[[t.Env, ast.expr, t.LibraryObject, t.Types, t.Named], t.Type]
+    construct: Callable[[t.Env, ast.expr, Definition, t.Types, t.Named], t.Type]
+    construct_library: Callable[[t.Env, ast.expr, str, t.Types, t.Named], t.Type]
 
-    attribute: Callable[[Env, ast.expr, Type, str], Type]
-    in_class: Callable[[Env, ast.expr, Object, Definition, str], Type | None]
-    of_library: Callable[[str], Type]
-    of_meaning: Callable[[object], Type | None]
-    understood_class: Callable[[Env, ast.AST, Definition], bool]
-    alternatives: Callable[[Object], list[Definition]]
-    decorated: Callable[[Function, Env], Type]
-    making: list[tuple[Definition, dict[str, Type]]]
-    is_made_now: Callable[[Type | None], bool]
-    store_own: Callable[[str, Type, Env], None]
-    stored_by_constructor: Callable[[Definition, str], Type | None]
+    attribute: Callable[[t.Env, ast.expr, t.Type, str], t.Type]
+    in_class: Callable[[t.Env, ast.expr, t.Object, Definition, str], t.Type | None]
+    of_library: Callable[[str], t.Type]
+    of_meaning: Callable[[object], t.Type | None]
+    understood_class: Callable[[t.Env, ast.AST, Definition], bool]
+    alternatives: Callable[[t.Object], list[Definition]]
+    decorated: Callable[[t.Function, t.Env], t.Type]
+    making: list[tuple[Definition, dict[str, t.Type]]]
+    is_made_now: Callable[[t.Type | None], bool]
+    store_own: Callable[[str, t.Type, t.Env], None]
+    stored_by_constructor: Callable[[Definition, str], t.Type | None]
 
     collected: frozenset[str] = frozenset()  # names of lists that the loop adds to, which become ys
 

@@ -71,7 +71,11 @@ class Operators(Base):
                 why = "a rewrite makes other objects of the same values"
                 found.append(t.Static() if same else self.note(env.module, node, why))
             elif isinstance(operator, ast.In | ast.NotIn):
-                found.append(self._membership(node, own, pair, env))
+                found.append(t.Static())
+                for part, value in zip(own, pair, strict=True):
+                    acts = self.asks(env, node, value, "__contains__", "__iter__", "__eq__")
+                    if not acts and not t.is_static(value):
+                        found.append(self.note(env.module, node, why_of(part, value)))
             elif is_none or all(isinstance(each, _CLASSES) for each in pair):
                 found.append(t.Static())
             else:
@@ -80,15 +84,6 @@ class Operators(Base):
             if len(node.ops) > 1:
                 self.truth(env.module, node, found[-1])
         return t.join(found)
-
-    def _membership(self, node: ast.Compare, own: Sequence[ast.expr], pair: Sequence[t.Type], env: t.Env) -> t.Type:
-        if any(self.asks(env, node, each, "__contains__", "__iter__", "__eq__") for each in pair):
-            return t.Static()
-        for part, value in zip(own, pair, strict=True):
-            is_dict = isinstance(value, t.Items) and value.kind == "dict" and value is pair[1]
-            if not t.is_static(value) and not is_dict:
-                return self.note(env.module, node, why_of(part, value))
-        return t.Static()
 
     def truth(self, module: Module, node: ast.expr, value: t.Type) -> None:
         """Walk a branch on a value."""
@@ -127,10 +122,6 @@ def why_of(node: ast.expr, value: t.Type, instead: str = "") -> str:
             return instead or f"{name} is an array, whose value a scan does not have"
         case t.Object(cls=cls):
             return f"{name} is a `{cls.name}`"
-        case t.LibraryObject(qualname=qualname):
-            return f"{name} is a `{qualname}`"
-        case t.Function():
-            return f"{name} is a function"
         case t.Union(options=found):
             return why_of(node, next((each for each in found if not t.is_data(each)), found[0]), instead)
         case _:

@@ -31,16 +31,18 @@ class Statements(Base):
         if node is self.target:
             self.at_target(env)
         match node:
-            case ast.Expr(value=ast.Constant()) | ast.Pass():
-                pass
             case ast.Expr():
                 self.evaluate(node.value, env)
             case ast.Assign():
                 value = self.evaluate(node.value, env)
                 for target in node.targets:
                     self.bind(target, value, env)
-            case ast.AnnAssign():
-                self._declared(node, env)
+            case ast.AnnAssign(value=ast.expr() as given):
+                value, declared = self.evaluate(given, env), self.annotated(env.module, node.annotation, env)
+                known = declared is None or not isinstance(value, t.Unknown | t.Given)
+                self.bind(node.target, value if known else declared or value, env)
+            case ast.Pass() | ast.AnnAssign():
+                pass
             case ast.AugAssign():
                 self._augmented(node, env)
             case ast.Return():
@@ -84,13 +86,6 @@ class Statements(Base):
         inside = names_of(node)
         for name in inside.bound | inside.changed | {getattr(node, "name", "")}:
             env.names[name] = t.Unknown(f"`{name}` is bound in a statement that is not understood")
-
-    def _declared(self, node: ast.AnnAssign, env: t.Env) -> None:
-        declared = self.annotated(env.module, node.annotation, env)
-        if node.value is not None:
-            value = self.evaluate(node.value, env)
-            known = not isinstance(value, t.Unknown | t.Given) or declared is None
-            self.bind(node.target, value if known else declared or value, env)
 
     def local_function(self, node: ast.FunctionDef, env: t.Env) -> t.Type:
         """A function that is defined in another one, with its decorators applied."""
@@ -196,17 +191,18 @@ class Statements(Base):
             self.bind(each, part, env)
 
     def _store_item(self, target: ast.Subscript, value: t.Type, env: t.Env) -> None:
-        holder = t.without_none(self.evaluate(target.value, env))  # to store into None raises in a scan, too
         index = self.evaluate(target.slice, env)
-        collected = isinstance(holder, t.Given) and self._is_collected(target.value)
-        if collected or (isinstance(holder, t.Unknown) and holder.noted):
-            return  # of the caller's list it is a condition of its own that nothing else reads it
-        if not isinstance(holder, t.Items) or holder.kind not in ("list", "dict"):
-            self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
-        elif not t.is_static(index):
-            self.note(env.module, target, why_of(target.slice, index))
-        else:
-            self.change(env, target, target.value, holder, value)
+        match t.without_none(self.evaluate(target.value, env)):  # to store into None raises in a scan, too
+            case t.Items(kind="list" | "dict") as holder:
+                if not t.is_static(index):
+                    self.note(env.module, target, why_of(target.slice, index))
+                self.change(env, target, target.value, holder, value)
+            case t.Unknown(noted=True):
+                pass
+            case t.Given() if self._is_collected(target.value):
+                pass  # that nothing else reads the caller's list is a condition of its own
+            case _:
+                self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
 
     def change(self, env: t.Env, node: ast.AST, holder_node: ast.expr, holder: t.Items, value: t.Type | None) -> None:
         """Note that a container gets another element; one that was made before the iteration must not."""
