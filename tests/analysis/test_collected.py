@@ -39,7 +39,6 @@ def refused(text: str, why: str, before: str = "outs = []", head: str = "for lay
     [
         ("x = layer(x)\nouts.append(x)", "outs = []", LIST),
         ("outs.append(x)\nx = layer(x)", "outs = [x]\nouts.append(mask)", LIST),
-        ("x = layer(x)\nif x.ndim:\n    outs.append(x)\nelse:\n    outs.extend([x, x])", "outs = list(keys)", LIST),
         ("x = layer(x)\nouts += [x]", "outs: list[jax.Array] = [jnp.ones(3) for k in keys]", LIST),
         ("x = layer(x)\nouts += (x,)", "outs = [None] * 3", LIST),
         ("x, new = layer(x)\nouts += new", "a, outs = (), []", LIST),

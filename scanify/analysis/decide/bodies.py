@@ -8,7 +8,7 @@ from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.flow.starts import may_begin_as_none
 from scanify.analysis.language.constructor import is_key_name
 from scanify.analysis.language.loop import LoopObligations
-from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Object, Static, Type, options
+from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Static, Type, options
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lower.loop import Form, Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
@@ -81,13 +81,10 @@ def _is_array(walk: Walk, value: Type | None) -> bool:
 
 
 def _holds_number(value: Type | None) -> bool:
-    """True if a value is a number or a text, or a tuple or an object with one in it."""
+    """True if a value is a number or a text, or a container with one in it."""
     for option in options(value):
         if isinstance(option, Static | LibraryFunction):
             return True
-        held = [each for _, each in option.fields or ()] if isinstance(option, Object) and option.fields else []
-        if isinstance(option, Items):
-            held = list(option.parts or ([option.each] if option.each is not None else []))
-        if not isinstance(option, Object) and any(map(_holds_number, held)):
+        if isinstance(option, Items) and any(map(_holds_number, option.parts or (option.each,))):
             return True
     return False
