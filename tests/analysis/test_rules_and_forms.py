@@ -175,8 +175,6 @@ CALLS = {
     "prints": ("helper({layer}(x), print(x))", "SCN207", LOOPS),
     "takes from an iterator": ("{layer}(x, next(keys))", "SCN207", LOOPS),
     "changes a global list": ("push({layer}(x))", "SCN207", LOOPS),
-    "compares the layer as an object": ("({layer}(x) if {layer} is mask else x)", "SCN208", LOOPS),
-    "asks for the identity of a layer": ("{layer}(x) * (id({layer}) % 2)", "SCN208", LOOPS),
     "binds a name in the expression": ("{layer}(y := x)", "SCN212", ["reduce", *MAPS]),
 }
 

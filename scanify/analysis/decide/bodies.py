@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from scanify.analysis.alike.alike import Alike
 from scanify.analysis.flow.shape import LoopShape
-from scanify.analysis.flow.starts import may_begin_as_none
 from scanify.analysis.language.constructor import is_key_name
 from scanify.analysis.language.loop import LoopObligations
 from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Static, Type, options
@@ -55,7 +54,7 @@ def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str
     within = loop.form is Form.REDUCE
     for name in shape.carry:
         start = body.starts.get(name)
-        if not is_key_name(name) and (may_begin_as_none(loop, name) or _otherwise(start, within)):
+        if not is_key_name(name) and _otherwise(start, within):
             yield f"`{name}` has the structure before the loop that each layer gives it, and may begin as None"
         elif name in shape.last:
             yield f"`{name}` has the shape and the dtype before the loop that each layer gives it"
