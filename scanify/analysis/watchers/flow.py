@@ -25,6 +25,7 @@ from scanify.analysis.watchers.library import (
     called_arguments,
     role_of,
 )
+from scanify.analysis.watchers.sharding import PLACING, SHARDED, names_axes
 from scanify.analysis.watchers.values import (
     CONTAINER,
     MAKER,
@@ -214,6 +215,8 @@ class Flow(Code):
         if name in GRADIENTS:
             return whole(given[0]) | value_of(VALUED if "value" in name else MAKER)
         rest = join([*given[1:], others])
+        if atoms_of(given[0]) & PLACING and isinstance(node, ast.Call) and names_axes(module, node):
+            self._reads(module, node, SHARDED)
         if not name.endswith((".partial", "Partial")) and not holds_tree(rest):
             return given[0]
         self._apply(module, node, whole(given[0]), more=rest)
@@ -261,6 +264,8 @@ class Flow(Code):
         made = value_of(f"{name}()" if not is_result else name if name.startswith("optax.") else UNKNOWN)
         if role in (TELLS, WRITES):
             self._text(module, node, every)
+        if trees and name in PLACING and isinstance(node, ast.Call) and names_axes(module, node):
+            self._reads(module, node, SHARDED)
         if role is None:
             if name.startswith(_WALKERS) and _may_be_tree(every):
                 self._reads(module, node, _FIELDS)
