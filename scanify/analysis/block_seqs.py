@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scanify.analysis.classes.classes import Classes, Field
 from scanify.analysis.facts import Place
-from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.meaning import External
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.ignores import is_silenced
@@ -43,21 +42,21 @@ def may_build_block_seqs(text: str) -> bool:
 
 @dataclass(frozen=True)
 class _Site:
-    """One `BlockSeq.init(axis, cls)(...)`: the name that is called, and the field that keeps what it gives."""
+    """One `BlockSeq.init(axis, cls)(...)`: the name that is called, the class around it and its fields for it."""
 
     module: Module
     call: ast.Call
     name: ast.expr
     cls: str
     owner: ast.ClassDef | None
-    field: str | None
+    fields: tuple[ast.AnnAssign, ...]
 
 
 def block_seqs(index: Index, paths: Iterable[Path]) -> list[Plan | Refusal]:
     """A decision about each `BlockSeq` that is built in some files."""
     modules = [module for path in paths if (module := index.module_at(path)) is not None]
     sites = [site for module in modules for site in _sites(index, module)]
-    decided = ((site, _decided(index, site)) for site in sites)
+    decided = ((site, _decided(index, site, sites)) for site in sites)
     return [decision for site, decision in decided if not is_silenced(site.module, site.call, decision.rule)]
 
 
@@ -69,114 +68,51 @@ def _sites(index: Index, module: Module) -> Iterator[_Site]:
             case ast.Call(func=ast.Call(func=ast.Attribute(value=name, attr="init"), args=[_, cls, *_])) if (
                 _is_block_seq(index, module, name)
             ):
-                owner, field = _kept_in(index, module, node)
-                yield _Site(module, node, name, dotted(cls) or ast.unparse(cls), owner, field)
+                owner = next((each for each in ancestors(module, node) if isinstance(each, ast.ClassDef)), None)
+                declared = [each for each in owner.body if isinstance(each, ast.AnnAssign)] if owner is not None else []
+                fields = tuple(each for each in declared if _names_block_seq(index, module, each.annotation))
+                yield _Site(module, node, name, dotted(cls) or ast.unparse(cls), owner, fields)
+
+
+def _names_block_seq(index: Index, module: Module, annotation: ast.expr) -> bool:
+    return _NAME in ast.unparse(annotation) or any(_is_block_seq(index, module, each) for each in nodes_in(annotation))
 
 
 def _is_block_seq(index: Index, module: Module, node: ast.AST) -> bool:
     name = dotted(node) if isinstance(node, ast.Name | ast.Attribute) else None
-    if name is None:
-        return False
-    found = index.resolve(module, name)
+    found = index.resolve(module, name) if name is not None else None
     return isinstance(found, External) and found.qualname.startswith("haliax.") and found.qualname.endswith(_NAME)
 
 
-def _kept_in(index: Index, module: Module, call: ast.Call) -> tuple[ast.ClassDef | None, str | None]:
-    """The class and the field that get what a call builds: by an assignment to `self`, or by a call of the class."""
-    cls = next((each for each in ancestors(module, call) if isinstance(each, ast.ClassDef)), None)
-    parent: ast.AST | None = parent_of(module, call)
-    match parent:
-        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=field)]):
-            return cls, field
-        case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=field)):
-            return cls, field
-        case ast.Assign(targets=[ast.Name(id=local)]):
-            return _given_to(index, module, cls, call, local)
-        case ast.Call() | ast.keyword():
-            outer = parent if isinstance(parent, ast.Call) else parent_of(module, parent)
-            return _argument(index, module, cls, outer, call) if isinstance(outer, ast.Call) else (None, None)
-        case _:
-            return None, None
-
-
-def _given_to(
-    index: Index, module: Module, cls: ast.ClassDef | None, call: ast.Call, local: str
-) -> tuple[ast.ClassDef | None, str | None]:
-    """The field that a local name is given for, where that is all that is done with it."""
-    function = next((each for each in ancestors(module, call) if isinstance(each, ast.FunctionDef)), None)
-    if function is None:
-        return None, None
-    names = [each for each in nodes_in(function) if isinstance(each, ast.Name) and each.id == local]
-    if len(names) != 2:
-        return None, None
-    used = next(each for each in names if isinstance(each.ctx, ast.Load))
-    outer = parent_of(module, used)
-    outer = parent_of(module, outer) if isinstance(outer, ast.keyword) else outer
-    return _argument(index, module, cls, outer, used) if isinstance(outer, ast.Call) else (None, None)
-
-
-def _argument(
-    index: Index, module: Module, cls: ast.ClassDef | None, call: ast.Call, given: ast.expr
-) -> tuple[ast.ClassDef | None, str | None]:
-    """The field of a class that an argument of its call is for, where a dataclass's own `__init__` takes it."""
-    meaning = index.resolve(module, cls.name) if cls is not None else None
-    if cls is None or not isinstance(meaning, Definition) or meaning.node is not cls:
-        return None, None
-    classes = Classes(index)
-    made = dotted(call.func) in (cls.name, "cls") and classes.known_bases(meaning)
-    if not made or classes.method(meaning, "__init__") is not None:
-        return None, None
-    fields = classes.fields(meaning)
-    keyword = next((each.arg for each in call.keywords if each.value is given), None)
-    if keyword is not None:
-        return (cls, keyword) if keyword in fields else (None, None)
-    if any(isinstance(each, ast.Starred) for each in call.args) or any(map(_may_be_left_out, fields.values())):
-        return None, None
-    at = call.args.index(given)
-    return (cls, list(fields)[at]) if at < len(fields) else (None, None)
-
-
-def _may_be_left_out(field: Field) -> bool:
-    """Whether `field(init=False)` or `field(kw_only=True)` may keep a field out of the positions."""
-    return isinstance(field.default, ast.Call) and any(
-        each.arg in ("init", "kw_only", None) for each in field.default.keywords
-    )
-
-
-def _decided(index: Index, site: _Site) -> Plan | Refusal:
+def _decided(index: Index, site: _Site, sites: Sequence[_Site]) -> Plan | Refusal:
+    """The decision about one site; the one field of its class that is a `BlockSeq` keeps what it builds."""
     place = site.module.place(site.call)
-    if site.owner is None or site.field is None:
-        reason = "the source does not show which field keeps it, so its uses are not known"
-        return _refused(site, reason, None)
-    other = next(_other_uses(index, site.field), None)
+    if len(site.fields) != 1 or sum(each.owner is site.owner for each in sites) != 1:
+        return _refused(site, "the class around it does not declare one field for it, so its uses are not known", None)
+    declared = site.fields[0]
+    field, named = dotted(declared.target) or "", nodes_in(declared.annotation)
+    other = next(_other_uses(index, field), None)
     if other is not None:
         return _refused(site, *other)
-    declared = [
-        each.annotation
-        for each in site.owner.body
-        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.target.id == site.field
-    ]
-    if not declared:
-        return _refused(site, "the class that builds it does not declare the field that keeps it", None)
-    named = [node for each in declared for node in nodes_in(each) if _is_block_seq(index, site.module, node)]
-    texts = [each for each in declared for node in nodes_in(each) if isinstance(node, ast.Constant) and node.value]
+    texts = [node for node in named if isinstance(node, ast.Constant) and node.value]
     if texts:
         return _refused(site, "the field that keeps it is annotated with a text", site.module.place(texts[0]))
+    names = [node for node in named if _is_block_seq(index, site.module, node)]
     return Plan(
         place=place,
         kind=Kind.FOLD,
-        container=f"self.{site.field}",
+        container=f"self.{field}",
         layer="",
         carry=(),
         body=Body(place.span, "", "", inline=True),
         stack=InitStack(
             (Named(site.module.place(site.name), site.module.code(site.name)),),
-            tuple(Annotation(site.module.place(node), site.module.code(node)) for node in named),
+            tuple(Annotation(site.module.place(node), site.module.code(node)) for node in names),
         ),
         obligations=(
-            Obligation(Shows.ELSEWHERE, _TREE.format(field=site.field), place),
+            Obligation(Shows.ELSEWHERE, _TREE.format(field=field), place),
             Obligation(Shows.LAYERS, _BUILT.format(cls=site.cls), place),
-            *([Obligation(Shows.BODY, _SCANNED, place)] if any(_uses(index, site.field, ("scan", "scan_via"))) else []),
+            *([Obligation(Shows.BODY, _SCANNED, place)] if any(_scans(index, field)) else []),
         ),
         rule=RULE,
     )
@@ -216,12 +152,12 @@ def _other_uses(index: Index, field: str) -> Iterator[tuple[str, Place]]:
                 yield f"`{module.code(used)}` is not what it is of a Stacked", module.place(used)
 
 
-def _uses(index: Index, field: str, methods: Sequence[str]) -> Iterator[ast.Attribute]:
-    """Where one of the methods of what is called as the field is named."""
+def _scans(index: Index, field: str) -> Iterator[ast.Attribute]:
+    """Yield the places that name a method which collects something of each layer."""
     for module in index.modules_with(field):
         for node in nodes_in(module.tree):
             match node:
-                case ast.Attribute(value=ast.Attribute(attr=name), attr=method) if name == field and method in methods:
+                case ast.Attribute(value=ast.Attribute(attr=name), attr="scan" | "scan_via") if name == field:
                     yield node
 
 

@@ -17,36 +17,40 @@ def said(beside: str, init: str = "", layers: str = f"self.layers = {MANY}\n") -
 
 
 OF_ANOTHER_LENGTH = {
-    "numbers in the head": ("zip(self.layers, [0.5, 1.0])", "", "has 2 elements"),
+    "numbers in the head": ("zip(self.layers, [0.5, 1.0])", "", "has as many elements"),
     "one list, repeated": ("zip(self.layers, [jnp.ones(8)] * 2)", "", "has as many elements"),
-    "a range": ("zip(self.layers, range(20))", "", "has 20 elements"),
-    "a field of the model": ("zip(self.layers, self.gains)", "self.gains = (0.5, 1.0, 2.0)", "has 3 elements"),
-    "keys": ("zip(self.layers, jr.split(x, 3))", "", "has 3 elements"),
-    "keys of a number that a field has": ("zip(self.layers, jr.split(x, self.n))", "self.n = 3", "has 3 elements"),
+    "a range": ("zip(self.layers, range(20))", "", "has as many elements"),
+    "a field of the model": ("zip(self.layers, self.gains)", "self.gains = (0.5, 1.0, 2.0)", "has as many elements"),
+    "keys": ("zip(self.layers, jr.split(x, 3))", "", "has as many elements"),
+    "keys of a number that a field has": (
+        "zip(self.layers, jr.split(x, self.n))",
+        "self.n = 3",
+        "has as many elements",
+    ),
     "fewer keys": ("zip(self.layers, jr.split(x, len(self.layers) - 1))", "", "as many keys as there are layers"),
-    "an array of ones": ("zip(self.layers, jnp.ones((5, 8)))", "", "has 5 elements"),
+    "an array of ones": ("zip(self.layers, jnp.ones((5, 8)))", "", "has as many elements"),
     "an array of numbers from a start on": ("zip(self.layers, jnp.arange(1, 4))", "", "has as many elements"),
     "a part of an array": (
         "zip(self.layers, self.gains)",
         "self.gains = jnp.linspace(0.0, 1.0, 9)[1:-1]",
         "has as many elements",
     ),
-    "an array of a list": ("zip(self.layers, jnp.array([0.5, 1.0]))", "", "has 2 elements"),
-    "a field that is an array": ("zip(self.layers, self.gains)", "self.gains = jnp.zeros(3)", "has 3 elements"),
+    "an array of a list": ("zip(self.layers, jnp.array([0.5, 1.0]))", "", "has as many elements"),
+    "a field that is an array": ("zip(self.layers, self.gains)", "self.gains = jnp.zeros(3)", "has as many elements"),
     "one fewer than the caller says": (
         "zip(self.layers, self.gains)",
         "self.gains = [0.1 * i for i in range(depth - 1)]",
-        "is made with `depth - 1` elements, and the list of layers with `depth`",
+        "it is made with depth - 1",
     ),
     "more, in a tuple": (
         "zip(self.layers, self.gains)",
         "self.gains = tuple(0.1 * i for i in range(depth + 3))",
-        "is made with `depth + 3` elements",
+        "it is made with depth + 3",
     ),
     "fewer, by a list of keys": (
         "zip(self.layers, self.gains)",
         "parts = jr.split(key, depth - 2)\nself.gains = [jr.normal(part) for part in parts]",
-        "is made with `depth - 2` elements",
+        "it is made with depth - 2",
     ),
     "from a number on": (
         "zip(self.layers, self.gains)",
@@ -91,8 +95,6 @@ AS_LONG = {
 AS_LONG |= {
     name: ("zip(self.layers, self.gains)", init, f"self.layers = {MANY}\n")
     for name, init in {
-        "of a number that changes": "depth = depth + 1\nself.gains = [0.1 * i for i in range(depth - 1)]",
-        "of another number": "more = depth\nself.gains = [0.1 * i for i in range(more - 1)]",
         "only some of them": "self.gains = [0.1 * i for i in range(depth + 1) if i != 2]",
         "two for each": "self.gains = [0.1 * i for i in range(depth - 1) for _ in (1, 2)]",
     }.items()

@@ -186,6 +186,15 @@ def test_layers_with_state_of_their_own():
     assert sequence(model(loop, init=init)).carry == ("x", "mask")
 
 
+def test_layers_that_make_an_index_of_state_are_not_alike():
+    text = model().replace(
+        "    linear: eqx.nn.Linear\n", "    linear: eqx.nn.Linear\n    index: eqx.nn.StateIndex\n", 1
+    )
+    made = "        self.linear = eqx.nn.Linear(dim, dim, key=key)\n"
+    text = text.replace(made, f"{made}        self.index = eqx.nn.StateIndex(jnp.zeros(4))\n", 1)
+    assert sequence(text).holds is Holds.BLOCK_SEQ
+
+
 def test_a_list_that_two_loops_walk_has_one_container():
     text = model(LOOP + "\nfor i, layer in enumerate(self.layers):\n    x = layer(x) * i")
     plans = decide(text)

@@ -123,14 +123,17 @@ def _given(project: ProjectFacts, made: Made) -> dict[str | int, str]:
 def _of_class(project: ProjectFacts, cls: Class, understood: Understood) -> Iterator[str]:
     """Why two layers of one class that are built with equal arguments may differ in more than arrays."""
     for part in composition(project, cls):
+        code = list(building_code(project, part))
+        libraries = [home.library(each) for home, function in code for each in nodes_in(*function.body)]
+        for name in (part.qualname, *libraries) if isinstance(part, External) else libraries:
+            if name in _STATEFUL:
+                stateful = name.rpartition(".")[2]
+                yield f"`{class_name(cls)}` holds a `{stateful}`, whose index differs in every layer"
         if isinstance(part, External):
-            if part.qualname in _STATEFUL:
-                name = part.qualname.rpartition(".")[2]
-                yield f"`{class_name(cls)}` holds a `{name}`, whose index differs in every layer"
             continue
         if (odd := project.classes.oddity(part)) is not None:
             yield f"each layer may be another one, as {odd}"
-        for home, function in building_code(project, part):
+        for home, function in code:
             for each in _kept_functions(home, function):
                 yield f"each layer is built with a function of its own ({home.module.place(each).named})"
             for call, made in _plain_objects(home, function.body):

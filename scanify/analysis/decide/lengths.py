@@ -41,13 +41,10 @@ def other_lengths(project: ProjectFacts, loop: Loop, layers: LayerList, shape: L
 
 
 def _of_another_length(home: Home, node: ast.expr, count: str | None) -> Iterator[str]:
-    shown = _count(home, node) or ""
-    if shown.isdecimal() and shown != count:
-        yield f"`{ast.unparse(node)}` has {shown} element{'s' * (shown != '1')}, and as many layers are not shown"
-    elif isinstance(node, ast.Attribute) and count is not None and shown.startswith(f"{count} "):
-        yield f"`{ast.unparse(node)}` is made with `{shown}` elements, and the list of layers with `{count}`"
-    elif shown == _OTHER:
-        yield f"`{ast.unparse(node)}` has as many elements as there are layers"
+    shown = _count(home, node)
+    if shown is not None and shown != count:
+        made = "" if shown == _OTHER else f": it is made with {shown}"
+        yield f"`{ast.unparse(node)}` has as many elements as there are layers{made}"
 
 
 def _count(home: Home, node: ast.expr, depth: int = 0) -> str | None:
@@ -79,16 +76,12 @@ def _count(home: Home, node: ast.expr, depth: int = 0) -> str | None:
 
 
 def _number(home: Home, node: ast.expr) -> str | None:
-    """A number, or a parameter that is bound once with a number added to it or subtracted."""
+    """A number, or a name with a number added to it or subtracted; a name alone is the caller's."""
     match node:
         case ast.Tuple(elts=[first, *_]):
             return _number(home, first)
-        case ast.Constant(value=int(number)):
-            return str(number)
-        case ast.Name(id=name):
-            return name if home.is_parameter(name) and not home.values_of(name) else None
-        case ast.BinOp(left=ast.Name() as left, op=ast.Add() | ast.Sub(), right=ast.Constant(value=int())):
-            return ast.unparse(node) if _number(home, left) is not None else None
+        case ast.Constant(value=int()) | ast.BinOp(left=ast.Name(), op=ast.Add() | ast.Sub(), right=ast.Constant()):
+            return ast.unparse(node)
         case ast.Attribute() if (stored := only_value(home, node)) is not None:
             return _number(home, stored[1]) if isinstance(stored[1], ast.Constant) else None
         case _:

@@ -25,10 +25,10 @@ PLAIN = How()
 
 @dataclass(eq=False)
 class Contents:
-    """The shown contents of a list. `data` is an element that is shown to be no module and no function, as text.
+    """The shown contents of a list. `data` is an element that is shown to be no module, such as a function, as text.
 
-    `lasting` is true of a list of the whole module. `parameters` are the names of parameters of a function whose values
-    are elements, or the list. The other fields are those of `LayerList`.
+    `parameters` are the names of parameters of a function whose values are elements, or the list. The other fields are
+    those of `LayerList`.
     """
 
     made: list[Made] = field(default_factory=list)
@@ -36,11 +36,9 @@ class Contents:
     parameters: list[tuple[Home, str]] = field(default_factory=list)
     data: str = ""
     optional: bool = False
-    functions: bool = False
     of_dict: bool = False
     sequential: bool = False
     may_be_empty: bool = False
-    lasting: bool = False
 
 
 def is_empty(home: Home, node: ast.expr) -> bool:

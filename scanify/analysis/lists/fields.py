@@ -124,7 +124,7 @@ def _intercepted(project: ProjectFacts, cls: Definition, attribute: str) -> Iter
     stores = any(map(module.writes, ("setattr", "vars(", "__dict__")))
     for node in nodes_in(cls.node) if stores else ():
         name_given = _name_given(node)
-        if name_given is not None and _may_be(attribute, name_given):
+        if name_given is not None and not (isinstance(name_given, ast.Constant) and name_given.value != attribute):
             yield not_shown(f"`{attribute}` is stored by its name, as a text", module.place(node))
 
 
@@ -139,15 +139,6 @@ def _name_given(node: ast.AST) -> ast.expr | None:
             return name
         case _:
             return None
-
-
-def _may_be(attribute: str, node: ast.expr) -> bool:
-    """True if an expression may be the name of an attribute; of `f"layer{i}"` the beginning is known."""
-    if isinstance(node, ast.Constant):
-        return node.value == attribute
-    if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
-        return attribute.startswith(str(node.values[0].value))
-    return True
 
 
 def related_to(project: ProjectFacts, owner: Definition) -> tuple[Definition, ...]:

@@ -48,11 +48,20 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
         return None  # `x.at[i].set(...)`
     if walk.via in ("keys", "items") or (loop.form is not Form.SEQUENTIAL and None in map(root, walk.bases)):
         return None
-    parts = [_of_base(project, loop, walk, base) for base in walk.bases]
-    if any(each is None for each in parts):
+    parts = [layers for base in walk.bases if (layers := _of_base(project, loop, walk, base)) is not None]
+    if len(parts) < len(walk.bases):
         return None
-    shown = [each for each in parts if each is not None]
-    layers = shown[0] if len(shown) == 1 else _joined(loop, walk, shown)
+    layers = parts[0]
+    if len(parts) > 1:
+        layers = LayerList(
+            walk,
+            layers.name,
+            made=tuple(made for each in parts for made in each.made),
+            in_call=CallStack(f"the loop walks several lists: `{walk.text}`"),
+            parameter=any(each.parameter for each in parts),
+            may_be_empty=all(each.may_be_empty for each in parts),
+            open=tuple(each for part in parts for each in part.open),
+        )
     by_key = walk.via == "values" or walk.element is not None
     if layers.of_dict and not by_key:
         return None  # the names of a dict
@@ -94,22 +103,6 @@ def calls_element(loop: Loop, walk: Walk, *, carries: bool = False) -> bool:
     return False
 
 
-def _joined(loop: Loop, walk: Walk, parts: list[LayerList]) -> LayerList:
-    """Several lists that are walked one after another."""
-    return LayerList(
-        walk=walk,
-        name=loop.code(walk.base),
-        in_call=CallStack(f"the loop walks several lists: `{walk.text}`"),
-        made=tuple(made for each in parts for made in each.made),
-        declared=parts[0].declared if len({id(each.declared) for each in parts}) == 1 else None,
-        parameter=any(each.parameter for each in parts),
-        optional=any(each.optional for each in parts),
-        functions=any(each.functions for each in parts),
-        may_be_empty=all(each.may_be_empty for each in parts),
-        open=tuple(each for part in parts for each in part.open),
-    )
-
-
 # -- one container -----------------------------------------------------------------------------------------------------
 
 
@@ -142,10 +135,6 @@ def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute
         stack = CallStack("the source does not show the list")
         return LayerList(walk, loop.code(base), attribute=base.attr, in_call=stack, open=(_open(loop, base, text),))
     facts = field_facts(project, owner, base.attr) if isinstance(owner, Definition) else None
-    if facts is None and base.attr == "layers" and isinstance(base.value, ast.Attribute):  # of a `Sequential`
-        holder = class_of(project, loop.module, base.value.value)
-        facts = field_facts(project, holder, base.value.attr) if isinstance(holder, Definition) else None
-        facts = facts if facts is not None and facts.contents.sequential else None
     layers = _of_contents(loop, walk, base, facts.contents, facts.declared) if facts is not None else None
     if facts is None or layers is None:
         return None  # what a module of a library holds is not read
@@ -185,12 +174,10 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> 
 def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, said: Declared) -> LayerList | None:
     """The list, unless its elements are shown to be no modules."""
     known = any(each.cls is not None for each in contents.made)
-    if not known and (contents.data or said.data or (contents.functions and not contents.open)):
+    if not known and (contents.data or said.data):
         return None
     if contents.data:
         contents.open.append(_open(loop, base, f"an element may be {contents.data}, which is no module"))
-    if contents.functions:
-        contents.open.append(_open(loop, base, "some elements of the list are functions"))
     return LayerList(
         walk=walk,
         name=loop.code(base),
@@ -198,7 +185,6 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
         declared=said.cls if said.listed and not said.data else None,
         optional=contents.optional or said.optional,
         of_dict=contents.of_dict or (said.of_dict and not contents.made),
-        functions=contents.functions,
         sequential=contents.sequential,
         may_be_empty=contents.may_be_empty,
         open=tuple(dict.fromkeys(contents.open)),

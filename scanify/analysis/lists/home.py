@@ -18,11 +18,6 @@ Repeat = ast.For | ast.comprehension | ast.While
 COPIES = ("list", "tuple", "iter", "reversed")
 # Packages whose functions give numbers, texts, arrays and functions, and no modules.
 COMPUTING = ("builtins.", "jax.", "numpy.", "math.", "random.", "functools.", "itertools.", "operator.")
-# Functions that give a function.
-TRANSFORMS = frozenset(
-    "jax.jit jax.vmap jax.pmap jax.checkpoint jax.remat jax.named_call jax.grad jax.custom_jvp jax.custom_vjp "
-    "functools.partial".split()
-)
 
 
 @dataclass(frozen=True, eq=False)

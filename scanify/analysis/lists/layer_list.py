@@ -87,7 +87,7 @@ class LayerList:
     `in_call` says why it stays a list; `refusal` why it can be stacked nowhere.
 
     `parameter`: it is a parameter of the function, or a field that a caller fills. `optional`: it may be None.
-    `of_dict`: the layers are the values of a dict. `functions`: some elements are functions. `sequential`: the field
+    `of_dict`: the layers are the values of a dict. `sequential`: the field
     holds an `equinox.nn.Sequential`. `may_be_empty`: it may have no layer at all. `open` says what is not shown.
     """
 
@@ -104,7 +104,6 @@ class LayerList:
     parameter: bool = False
     optional: bool = False
     of_dict: bool = False
-    functions: bool = False
     sequential: bool = False
     may_be_empty: bool = False
     open: tuple[Obligation, ...] = ()

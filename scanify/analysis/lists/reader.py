@@ -8,7 +8,7 @@ from scanify.analysis.classes.nnx import NNX_LIST
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.contents import PLAIN, Contents, How, is_empty, is_none, is_placeholder
-from scanify.analysis.lists.home import COMPUTING, TRANSFORMS, Home, class_meant, given_in
+from scanify.analysis.lists.home import COMPUTING, Home, class_meant, given_in
 from scanify.analysis.lists.layer_list import CALLED, Argument, Class, Made, Varies, class_name, not_shown
 from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
 from scanify.analysis.lists.varies import Variation, plain_count
@@ -103,7 +103,7 @@ class ContentsReader:
         elif not how.loops and (found := _returned(home, node)) is not None and (found[1], "") not in self._read:
             self._read.add((found[1], ""))  # a function that calls itself is read once
             self.value(*found, how)
-        elif (library.startswith(("jax.", "numpy.")) and library not in TRANSFORMS) or name in _DATA:
+        elif library.startswith(("jax.", "numpy.")) or name in _DATA:
             self.contents.data = f"`{home.module.code(node)}`"
         else:
             self._open(home, node)
@@ -117,18 +117,7 @@ class ContentsReader:
             if home.values_of(name) and not self.filled(home, home.function.body, name, how):
                 self._open(home, node)
             return
-        match home.meaning(node):
-            case (
-                Definition(
-                    module=module, node=ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value)
-                ) as found
-            ):
-                text = f"`{name}` is a list of the whole module, which any code may change"
-                self.contents.open.append(not_shown(text, module.place(found.node)))
-                self.contents.lasting = True
-                self.value(Home(self.project, module, None), value, how)
-            case _:
-                self._open(home, node)
+        self._open(home, node)
 
     def filled(self, home: Home, body: Sequence[ast.stmt], target: str, how: How = PLAIN) -> bool:
         """Read all that a block of statements puts into the list `target`; False if it does nothing with it."""
@@ -172,13 +161,11 @@ class ContentsReader:
             case ast.IfExp(body=body, orelse=orelse):
                 self.element(home, body, replace(how, conditional=True))
                 self.element(home, orelse, replace(how, conditional=True))
-            case ast.Lambda():
-                self.contents.functions = True
-            case ast.Name() | ast.Attribute() if _is_function(home, node):
-                self.contents.functions = True
             case ast.Constant(value=None):
                 self._not_shown(home, node, "an element may be None", how)
-            case ast.Constant() | ast.JoinedStr() | ast.UnaryOp() | ast.Compare():
+            case ast.Constant() | ast.JoinedStr() | ast.UnaryOp() | ast.Compare() | ast.Lambda():
+                self.contents.data = f"`{home.module.code(node)}`"
+            case ast.Name() | ast.Attribute() if _is_function(home, node):
                 self.contents.data = f"`{home.module.code(node)}`"
             case ast.Name():
                 self._named_element(home, node, how)
@@ -219,9 +206,7 @@ class ContentsReader:
         called, library = class_meant(home, node.func), home.library(node)
         classes, name, given = self.project.classes, home.module.code(node.func), given_in(node)
         if called is None:
-            if library in TRANSFORMS or library.startswith("equinox.filter_"):
-                self.contents.functions = True
-            elif library.startswith(COMPUTING) or home.builtin(node) in _LISTS:
+            if library.startswith((*COMPUTING, "equinox.filter_")) or home.builtin(node) in _LISTS:
                 self.contents.data = f"`{home.module.code(node)}`"
             else:
                 self._open(home, node, f"what `{name}` makes is not shown")

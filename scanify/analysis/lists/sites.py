@@ -37,8 +37,6 @@ def field_sites(facts: FieldFacts) -> Sites:
     project = facts.project
     if facts.parameter:
         return Sites(in_call=CallStack(f"the callers of `{facts.owner.name}` give the list"))
-    if facts.contents.lasting:
-        return Sites(in_call=CallStack("the list is one of the whole module"))
     kept = keeps_otherwise(project, facts.owner, facts.attribute)
     if kept is not None:
         return Sites(refusal=("SCN214", *kept))
