@@ -15,7 +15,9 @@ _RULES = {
     "rank and size": SHAPE,
     "the rank": RANK,
     **dict.fromkeys(("a norm", "a mean", "a total", "the value of each leaf"), NORM),
-    **dict.fromkeys(("the shape", "the length", "as a matrix", "the layers by their parameters"), SHAPE),
+    **dict.fromkeys(
+        ("the shape", "a sharding names", "the length", "as a matrix", "the layers by their parameters"), SHAPE
+    ),
     "the path": PATH,
     **dict.fromkeys(("a random key", "random numbers"), KEY),
     **dict.fromkeys(("saved tree", "saves or loads"), BYTES),

@@ -94,12 +94,10 @@ REFUSED = {
     "SCN213: a map in a list with more": "list(filter(None, map(lambda layer: layer(x), self.layers)))",
     "SCN212: a walrus in a map": "list(map(lambda layer: layer(y := x), self.layers))",
     "SCN207: an effect in a map": "list(map(lambda layer: layer(next(keys)), self.layers))",
-    "SCN208: which layer it is in a map": "list(map(lambda one: one(x) + (one is self.norm), self.layers))",
     "SCN213: an async for": "[layer(x) async for layer in self.layers]",
     "SCN212: a walrus": "[layer(y := x) for layer in self.layers]",
     "SCN205: await": "[await layer(x) for layer in self.layers]",
     "SCN207: an effect": "[layer(next(keys)) for layer in self.layers]",
-    "SCN208: which layer it is": "[layer(x) + (layer is self.norm) for layer in self.layers]",
 }
 
 

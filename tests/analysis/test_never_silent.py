@@ -151,6 +151,11 @@ LOOPS = {
     "the layers are added to in place, and the list is not shown": {
         "init": f"self.layers = {BUILD}\nself.layers += mask"
     },
+    "the loop runs before the list is filled": {
+        "init": f"self.layers = []\nx = jnp.ones(8)\n{KEYS}\n    for layer in self.layers:\n        x = layer(x)\n"
+        "    self.layers.append(Block(8, key=k))",
+        "loop": "",
+    },
     "the loop runs while the list is filled": {
         "init": f"self.layers = []\nx = 1\n{KEYS}\n    self.layers.append(Block(8, key=k))\n"
         "    for layer in self.layers:\n        x = layer(x)",

@@ -353,14 +353,7 @@ PACKAGES = (
     "equinox equinox.nn equinox.internal numpy numpy.linalg math operator itertools functools contextlib"
 ).split()
 # What is called in other ways than as a function that computes: see the tables of these names.
-KNOWN_OTHERWISE = (
-    tables.CALLERS
-    | tables.KEYS_ONE
-    | tables.KEYS_MANY
-    | tables.IDENTITIES
-    | tables.MANAGERS
-    | {"functools.cached_property"}
-)
+KNOWN_OTHERWISE = tables.CALLERS | tables.IDENTITIES | tables.MANAGERS | {"functools.cached_property"}
 ALIASES = {"jax.numpy": "jnp", "numpy": "np", "equinox": "eqx"}
 
 
@@ -481,5 +474,5 @@ def test_what_a_function_of_a_library_calls_is_walked(call: str) -> None:
     text = f"{FED}\n\n{NOISY}{layer(lines)}"
     assert not safe(text)
     assert safe(text.replace("        SEEN.append(1)\n", "")) or any(
-        each in call for each in ("tree", "cond", "switch")
+        each in call for each in ("tree", "cond", "switch", "partial")
     )

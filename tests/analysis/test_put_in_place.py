@@ -46,7 +46,7 @@ def test_an_iterator_of_all_layers_is_an_effect():
 
 
 READING = """\
-    rate = 2.0
+    rate: float = 2.0
 
     def __call__(self, x, mask=None, *, key=None):
         return x + self.rate * jax.nn.silu(self.linear(x))

@@ -61,13 +61,6 @@ TRIPS = {
             new.append(c)
         return x, dict(zip(caches, new))
     """,
-    "an array that is taken apart": """
-        new = []
-        for layer, c in zip(self.layers, jnp.split(caches, 4)):
-            x, c = layer.step(x, c)
-            new.append(c)
-        return x, new
-    """,
     "missing at first": """
         rows = [None] * len(self.layers) if caches is None else caches
         new = []
@@ -75,35 +68,6 @@ TRIPS = {
             x, c = layer.step(x, c)
             new.append(c)
         return x, new
-    """,
-    "a map that gives them new": """
-        caches = [layer.attend(c, x) for layer, c in zip(self.layers, caches)]
-        return x, caches
-    """,
-    "fields of the model that are put back": """
-        new = []
-        for layer, c in zip(self.layers, self.caches):
-            x, c = layer.step(x, c)
-            new.append(c)
-        return x, eqx.tree_at(lambda m: m.caches, self, new)
-    """,
-    "parts of an array under a name": """
-        rows = jnp.unstack(caches)
-        new = []
-        for layer, c in zip(self.layers, rows):
-            x, c = layer.step(x, c)
-            new.append(c)
-        return x, tuple(new)
-    """,
-    "from token to token": """
-        caches = [jnp.zeros_like(x) for _ in self.layers]
-        for _ in range(8):
-            new = []
-            for layer, c in zip(self.layers, caches):
-                x, c = layer.step(x, c)
-                new.append(c)
-            caches = new
-        return x
     """,
     "the carry of another scan": """
         def token(carry, at):
@@ -115,21 +79,6 @@ TRIPS = {
             return (y, new), y
 
         return jax.lax.scan(token, (x, caches), None, 8)
-    """,
-    "a scan in the layer that takes the cache along": """
-        new = []
-        for layer, c in zip(self.layers, caches):
-            x, c = layer.step(*jax.lax.scan(lambda h, t: (h + t, c), x, x))
-            new.append(c)
-        return x, new
-    """,
-    "read by a function, which gives a part": """
-        new = []
-        for i, layer in enumerate(self.layers):
-            c = part_of(caches, i)
-            x, c = layer.step(x, c)
-            new.append(c)
-        return x, new
     """,
 }
 OTHERS = {

@@ -25,7 +25,13 @@ def loss(model, x):
 
 
 """
+ROWS = "jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec('x'))"
 READERS = {
+    "a sharding of axes": f"def step(x, mesh):\n    return jax.device_put(Model(x), {ROWS})\n",
+    "a sharding of axes by a name": f"def step(x, mesh):\n    rows = {ROWS}\n    return eqx.filter_shard(Model(x), rows)\n",
+    "a sharding that the caller gives": "def step(x, rows):\n    return jax.lax.with_sharding_constraint(Model(x), rows)\n",
+    "a sharding of each leaf": f"def step(x, mesh):\n    return jax.tree.map(lambda a: jax.device_put(a, {ROWS}), Model(x))\n",
+    "a sharding by partial": f"def step(x, mesh):\n    put = functools.partial(jax.device_put, device={ROWS})\n    return put(Model(x))\n",
     "a layer of equinox that calls a function": (
         "class Told(eqx.Module):\n    told: eqx.nn.Lambda\n\n    def __init__(self, f):\n"
         "        self.told = eqx.nn.Lambda(f)\n\n    def __call__(self, model):\n        return self.told(model)\n\n\n"
@@ -142,6 +148,11 @@ def train(x, log):
     return eqx.nn.inference_mode(average)
 """
 HARMLESS = {
+    "a sharding of no axis, and a device": (
+        "WHOLE = jax.sharding.PartitionSpec()\n\n\ndef step(x, mesh):\n    whole = jax.sharding.NamedSharding(mesh, WHOLE)\n"
+        "    model = eqx.filter_shard(Model(x), whole)\n    model = jax.device_put(model, jax.devices()[0])\n"
+        "    return jax.tree.map(lambda a: jax.device_put(a, whole), jax.device_put(model))\n"
+    ),
     "layers of equinox, of a state": (
         "class Norm(eqx.Module):\n    norm: eqx.nn.BatchNorm\n\n    def __init__(self):\n"
         "        self.norm = eqx.nn.BatchNorm(4, 'batch')\n\n"

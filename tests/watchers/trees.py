@@ -34,9 +34,6 @@ def decay(leaf, rate=0.5):
     return jnp.where(jnp.abs(shrunk) < 1e-3, 0.0, shrunk)
 
 
-each_leaf = jtu.tree_map
-
-
 def rank_two(leaf):
     return leaf.ndim == 2
 
@@ -74,8 +71,6 @@ HARMLESS = [
     "jax.tree.structure(model) == jax.tree.structure(jax.tree.map(jnp.zeros_like, model))",
     "jax.tree.map(lambda x: x is None, model, is_leaf=lambda x: x is None)",
     "config = Config()\nreturn [v for v in vars(config).values() if isinstance(v, int)]",
-    "each_leaf(lambda x: x + 1, model)",
-    "each = jax.tree.map\nreturn each(lambda x: x * 2, model)",
     "jax.tree.map(lambda x: jnp.where(jnp.abs(x) > RATE, x, -x) if x.dtype == jnp.float32 else x, model)",
     "file = io.BytesIO()\neqx.tree_serialise_leaves(file, model)\nfile.seek(0)\nreturn eqx.tree_deserialise_leaves(file, model)",
     "buffer = io.BytesIO()\neqx.tree_serialise_leaves(buffer, model, filter_spec=eqx.default_serialise_filter_spec)\nbuffer.seek(0)\nreturn eqx.tree_deserialise_leaves(buffer, model)",
@@ -86,6 +81,7 @@ HARMLESS = [
 
 # The same for both, but beyond what is understood.
 NOT_SHOWN = [
+    "each = jax.tree.map\nreturn each(lambda x: x * 2, model)",
     "jax.tree_util.tree_map(decay, model)",
     "tmap(partial(decay, rate=0.1), model)",
     "def update(p, g):\n    step = g * RATE\n    if p.dtype == jnp.float32:\n        step = -step\n    return p + step\nreturn jax.tree.map(update, model, model)",
@@ -116,7 +112,6 @@ READS = [
     "max((jnp.max(x) for x in jax.tree.leaves(model)), key=lambda v: -v)",
     "jax.tree.map(lambda x: x * (x.ndim > 1), model)",
     "jax.tree.map(rank_two, model)",
-    "each_leaf(lambda x: x * x.ndim, model)",
     "jax.tree.map(lambda x: x / x.shape[0], model)",
     "jax.tree.map(lambda x: x / jnp.linalg.norm(x), model)",
     "jax.tree.map(lambda x: x - x.mean(), model)",

@@ -106,6 +106,12 @@ class Classes(NamedCode):
             )
         return self._module[meaning.node]
 
+    def is_dataclass(self, definition: Definition) -> bool:
+        """True of modules and of classes with the decorator `dataclass`, which have a constructor of their fields."""
+        decorators = getattr(definition.node, "decorator_list", ())
+        names = [dotted(getattr(each, "func", each)) or "" for each in decorators]
+        return self.is_module(definition) or any(each.rpartition(".")[2] == "dataclass" for each in names)
+
     def is_nnx(self, meaning: object) -> bool:
         """Whether a class is a module of Flax NNX, through any number of base classes of the project."""
         if not isinstance(meaning, Definition):

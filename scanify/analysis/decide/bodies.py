@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from scanify.analysis.alike.alike import Alike
 from scanify.analysis.flow.shape import LoopShape
-from scanify.analysis.flow.starts import may_begin_as_none
 from scanify.analysis.language.constructor import is_key_name
 from scanify.analysis.language.loop import LoopObligations
-from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Object, Static, Type, options
+from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Static, Type, options
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lower.loop import Form, Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
@@ -55,7 +54,7 @@ def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str
     within = loop.form is Form.REDUCE
     for name in shape.carry:
         start = body.starts.get(name)
-        if not is_key_name(name) and (may_begin_as_none(loop, name) or _otherwise(start, within)):
+        if not is_key_name(name) and _otherwise(start, within):
             yield f"`{name}` has the structure before the loop that each layer gives it, and may begin as None"
         elif name in shape.last:
             yield f"`{name}` has the shape and the dtype before the loop that each layer gives it"
@@ -81,13 +80,10 @@ def _is_array(walk: Walk, value: Type | None) -> bool:
 
 
 def _holds_number(value: Type | None) -> bool:
-    """True if a value is a number or a text, or a tuple or an object with one in it."""
+    """True if a value is a number or a text, or a container with one in it."""
     for option in options(value):
         if isinstance(option, Static | LibraryFunction):
             return True
-        held = [each for _, each in option.fields or ()] if isinstance(option, Object) and option.fields else []
-        if isinstance(option, Items):
-            held = list(option.parts or ([option.each] if option.each is not None else []))
-        if not isinstance(option, Object) and any(map(_holds_number, held)):
+        if isinstance(option, Items) and any(map(_holds_number, option.parts or (option.each,))):
             return True
     return False

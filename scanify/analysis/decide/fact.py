@@ -20,9 +20,12 @@ from scanify.analysis.language.types import (
     Applied,
     Array,
     Function,
+    Items,
     LibraryFunction,
     LibraryObject,
+    Nothing,
     Object,
+    Static,
     Type,
     Unknown,
     options,
@@ -179,6 +182,10 @@ def _problems(
 
 def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[Reason]:
     """Carries that no scan can carry, and results that none can collect."""
+    for name, test in shape.concretized:
+        if any(isinstance(each, Static) for each in parts_of(body.starts.get(name, Nothing()))):
+            text = f"`{loop.code(test)}` needs the value of `{name}`, a Python number that goes from layer to layer"
+            yield "SCN208", f"{text}; in a scan it is a tracer", _place(loop, test)
     for name in dict.fromkeys((*body.starts, *body.results)):
         place = _place(loop, shape.names.read_first.get(name, loop.node))
         for option in options(body.starts.get(name)):
@@ -200,8 +207,10 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
             yield "SCN216", text, place
     for name, node, value in body.ys:
         start = f"`{name}` collects" if name else "this returns"
-        if any(isinstance(each, Function | Applied) for each in parts_of(value)):
-            yield "SCN206", f"{start} a function for each layer; a scan collects arrays", _place(loop, node)
+        for each in (*options(value), *parts_of(value)):
+            if isinstance(each, Function | Applied) or (isinstance(each, Items) and each.kind == "iterator"):
+                what = "an iterator" if isinstance(each, Items) else "a function"
+                yield "SCN206", f"{start} {what} for each layer; a scan collects arrays", _place(loop, node)
 
 
 def _holds_arrays(value: Type | None) -> bool:

@@ -4,14 +4,13 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.names import Names, flow, reads
-from scanify.analysis.lower.forms.generators import walked_at_once
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors
 
 _FRAME_READERS = frozenset("locals vars eval exec".split())
 _CATCHERS = frozenset(("contextlib.suppress", "pytest.raises"))
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CLOSURES = (*FUNCTIONS, ast.Lambda, ast.GeneratorExp, ast.ClassDef)
 _CATCHES = "around the loop catches its exceptions; a scan raises them before any layer has run"
 _OUT = "check what may be wrong before the loop, and keep the loop out of the handler"
@@ -80,6 +79,11 @@ def path_to(loop: Loop) -> list[ast.stmt]:
     return path
 
 
+def statements_around(loop: Loop) -> Iterator[ast.AST]:
+    """The statements around a loop in its function, the nearest first."""
+    return (each for each in _up(loop) if isinstance(each, ast.stmt | ast.excepthandler | ast.match_case))
+
+
 def _up(loop: Loop, *, and_function: bool = False) -> Iterator[ast.AST]:
     """The nodes around a loop, within its function; with `and_function` that too, or the module."""
     for above in ancestors(loop.module, loop.node):
@@ -111,7 +115,7 @@ def _continuation(loop: Loop) -> list[list[ast.AST]]:
         if block is not None:
             position = next(at for at, each in enumerate(block) if each is below)
             stretches[-1].extend(block[position + 1 :])
-        if isinstance(above, _LOOPS):
+        if isinstance(above, LOOPS):
             head: list[ast.AST] = [above.test] if isinstance(above, ast.While) else []
             stretches[-1].extend([*head, *above.body])
             stretches += [list(above.orelse), []]
@@ -125,83 +129,34 @@ def _continuation(loop: Loop) -> list[list[ast.AST]]:
 
 def _frame_readers(loop: Loop) -> Iterator[ast.Call]:
     """Calls in the function that may read any of its names: `locals()`, `eval(...)`."""
-    if not any(loop.module.writes(f"{name}(") for name in _FRAME_READERS):
-        return
-    for node in _own(loop.scope.function.node):
-        name = loop.scope.builtin(node)
-        if isinstance(node, ast.Call) and name in _FRAME_READERS and (name != "vars" or not node.args):
-            yield node
+    if any(loop.module.writes(f"{name}(") for name in _FRAME_READERS):
+        for node in _own(loop.scope.function.node):
+            if isinstance(node, ast.Call) and loop.scope.builtin(node) in _FRAME_READERS:
+                yield node
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function without those of the functions and classes in it."""
+    """The nodes of a function, those of the functions and classes in it left out but for these themselves."""
     for child in children(node):
         yield child
-        if not isinstance(child, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+        if not isinstance(child, _CLOSURES):
             yield from _own(child)
 
 
 def captures(loop: Loop, names: Names, carry: Sequence[str], bound: set[str]) -> Iterator[Problem]:
     """Functions made around the loop that see the names the body binds: they would see the old values."""
-    function = loop.scope.function.node
-    outermost = [loop.node, *(above for above in _up(loop) if isinstance(above, _LOOPS))][-1]
-    end = loop.module.span(outermost).end
-    for node in _closures(function, loop.node):
-        if loop.module.span(node).start > end or _runs_at_once(loop, node):
-            continue  # made after the loop for good: it sees the last values, as it did before
-        seen = {**reads(node), **{name: each for each in _declared_outer(node) for name in each.names}}
-        for name, read in seen.items():
+    loops = [each for each in statements_around(loop) if isinstance(each, LOOPS)]
+    end = loop.module.span([loop.node, *loops][-1]).end
+    inside = set(nodes_in(loop.node))
+    for node in _own(loop.scope.function.node):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            for name in bound.intersection(node.names):
+                reason = f"`{name}` belongs to the module or to the function around; a scan does not assign it"
+                yield Problem("SCN207", reason, node)
+        if not isinstance(node, _CLOSURES) or node in inside or loop.module.span(node).start > end:
+            continue  # one that is made after the loop sees the last values, as it did before
+        outer = (each for each in nodes_in(node) if isinstance(each, ast.Global | ast.Nonlocal))
+        for name, read in {**reads(node), **{name: each for each in outer for name in each.names}}.items():
             if name in bound:
-                rule = "SCN211" if name in carry else "SCN209"
-                yield Problem(
-                    rule,
-                    f"a function defined outside of the loop reads `{name}`, whose values a scan does not show it",
-                    read,
-                )
-    for statement in _own(function):
-        if isinstance(statement, ast.Global | ast.Nonlocal):
-            for name in statement.names:
-                if name in bound:
-                    yield Problem(
-                        "SCN207",
-                        f"`{name}` belongs to the module or to the function around; a scan does not assign it",
-                        statement,
-                    )
-
-
-def _runs_at_once(loop: Loop, closure: ast.AST) -> bool:
-    """Whether a closure has been run for good when its statement ends: `jax.vmap(lambda y: y + x)(z)`,
-    `jax.tree.map(lambda y: y + x, z)`, `sum(y + x for y in z)`."""
-    if not isinstance(closure, ast.Lambda | ast.GeneratorExp):
-        return False
-    if walked_at_once(loop.module, loop.scope, closure):
-        return isinstance(closure, ast.GeneratorExp) or not _gives_a_function(loop, closure)
-    above = parent_of(loop.module, closure)
-    if not isinstance(above, ast.Call) or loop.scope.builtin(above) != "map":
-        return False
-    return walked_at_once(loop.module, loop.scope, above)
-
-
-def _gives_a_function(loop: Loop, closure: ast.Lambda) -> bool:
-    """Whether what a lambda is given to may give a function that holds it, and that is not called at once."""
-    call = parent_of(loop.module, closure)
-    above = parent_of(loop.module, call) if call is not None else None
-    if isinstance(above, ast.Call) and above.func is call:
-        return False
-    name = loop.scope.qualified(call.func) if isinstance(call, ast.Call) else None
-    return not (name or "").startswith(("jax.tree", "jax.lax.", "jax.tree_util.", "functools.reduce"))
-
-
-def _closures(node: ast.AST, loop: ast.AST) -> Iterator[ast.AST]:
-    """The outermost functions, lambdas, generators and classes in a function, without those in the loop itself."""
-    for child in children(node):
-        if child is loop:
-            continue
-        if isinstance(child, _CLOSURES):
-            yield child
-        else:
-            yield from _closures(child, loop)
-
-
-def _declared_outer(node: ast.AST) -> Iterator[ast.Global | ast.Nonlocal]:
-    return (each for each in nodes_in(node) if isinstance(each, ast.Global | ast.Nonlocal))
+                reason = f"a function defined outside of the loop reads `{name}`, whose values a scan does not show it"
+                yield Problem("SCN211" if name in carry else "SCN209", reason, read)

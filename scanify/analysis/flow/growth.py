@@ -7,9 +7,6 @@ from enum import Enum
 
 from scanify.analysis.flow.statements import statements_in
 
-# Functions that give a new list of the parts of an array.
-LISTS_OF_PARTS = ("jax.numpy.split", "jax.numpy.array_split")
-
 
 class How(Enum):
     """The way of adding: by a method of lists, by `+`, by a key."""

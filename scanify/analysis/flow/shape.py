@@ -21,8 +21,8 @@ from scanify.analysis.flow.growth import appended_to
 from scanify.analysis.flow.heads import head_problems
 from scanify.analysis.flow.last_values import LastValues, last_values
 from scanify.analysis.flow.names import Names, flow, target_names
-from scanify.analysis.flow.starts import Starts, concretized, reduce_problems, start_obligations, start_problems
-from scanify.analysis.flow.unsupported import identity_problems, unsupported
+from scanify.analysis.flow.starts import Starts, concretized, start_problems
+from scanify.analysis.flow.unsupported import number_types, unsupported
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem, Walk
 from scanify.analysis.lower.nodes import mentions
 from scanify.analysis.plan import Adds, Collection, LayerCall, PerLayer
@@ -123,7 +123,7 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
     free = [name for name in names.read_first if name not in own and name not in layers]
     local = _locals_around(loop)
     problems = _problems(loop, layer, names, carry, read, gathered, exits, starts, after)
-    obligations = [*gathered.obligations, *start_obligations(loop, starts, carry)]
+    obligations: list[str] = []
     if last.unset:
         obligations.append(f"the loop has a layer to walk: else `{last.unset[0]}` has no value after it")
     return LoopShape(
@@ -201,7 +201,6 @@ def _problems(
     after: dict[str, ast.AST],
 ) -> list[Problem]:
     layers, targets = frozenset(target_names(layer.target)), loop.targets
-    own = frozenset({*names.bound, *targets, *carry})
     problems = [loop.problem] if loop.problem is not None else []
     if loop.form is Form.SEQUENTIAL:
         return problems
@@ -209,7 +208,7 @@ def _problems(
     traced = Traced(loop, names, layers)
     problems += exit_problems(loop, exits, traced, bool(gathered.names))
     problems += unsupported(loop)
-    problems += identity_problems(loop, layers, own)
+    problems += number_types(loop, frozenset({*names.bound, *targets, *carry}))
     problems += gathered.problems
     kept = (*carry, *gathered.names)
     if loop.element is not None:
@@ -218,11 +217,11 @@ def _problems(
             problems += captures(loop, names, (), set(targets))
     elif loop.form is not Form.REDUCE:
         problems += lost_values(loop, after, tuple(names.bound), kept, targets)
-        problems += captures(loop, names, carry, (set(names.bound) | set(targets)) - set(gathered.names))
+        problems += captures(loop, names, carry, {*names.bound, *targets, *gathered.names})
         problems += start_problems(loop, starts, read, names)
         problems = [*_without_carry(loop, gathered, exits, problems), *problems] if not carry else problems
     else:
-        problems += reduce_problems(loop, starts, names)
+        problems += start_problems(loop, starts, carry, names)
     problems += _walruses(loop)
     problems += caught(loop, kept)
     return problems

@@ -1,14 +1,13 @@
-"""Statements of a body that a function of one layer cannot hold, and questions that have another answer in a scan."""
+"""Statements of a body that a function of one layer cannot hold, and types that a scan changes."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from scanify.analysis.flow.names import target_names
-from scanify.analysis.flow.statements import bound_by, statements_in
+from scanify.analysis.flow.statements import statements_in
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, parent_of
-from scanify.analysis.lower.text import called, dotted
+from scanify.analysis.lower.scope import FUNCTIONS
+from scanify.analysis.lower.text import dotted
 
 _WORDS = {
     "ClassDef": "a class definition",
@@ -26,10 +25,6 @@ _WORDS = {
 }
 _PAUSES = "pauses the loop in the middle of an iteration; a scan cannot pause"
 _NUMBER_TYPES = frozenset("int float bool complex Number Integral Real ndarray generic".split())
-# Managers that mean the same when they are entered once, while the body of a scan is traced.
-MANAGERS = frozenset(
-    "jax.named_scope jax.profiler.annotate_function jax.default_matmul_precision jax.profiler.TraceAnnotation".split()
-)
 
 
 def unsupported(loop: Loop) -> Iterator[Problem]:
@@ -46,14 +41,6 @@ def unsupported(loop: Loop) -> Iterator[Problem]:
                 yield Problem("SCN212", "an annotation without a value cannot move into a function", statement)
             case ast.For(orelse=[first, *_]):
                 yield Problem("SCN212", "a `for` with an `else` cannot stand in the function of a scan", first)
-            case ast.FunctionDef() if not _only_called(loop, statement):
-                yield Problem(
-                    "SCN212", f"the function `{statement.name}` is kept; a scan makes one, not one per layer", statement
-                )
-            case ast.With():
-                yield from _managers(loop, statement)
-            case ast.Match() if not _is_of_a_loop(loop, statement):
-                continue
             case ast.Expr(value=value) if not isinstance(value, ast.Call | ast.Constant | ast.Yield | ast.Await):
                 if loop.element is None and not isinstance(value, ast.YieldFrom):
                     yield Problem("SCN212", "an expression in the body is computed and not used", statement)
@@ -78,96 +65,12 @@ def _leaving(statement: ast.AST) -> Iterator[Problem]:
             waiting.extend(each for each in children(node) if not isinstance(each, ast.stmt))
 
 
-def _is_of_a_loop(loop: Loop, statement: ast.Match) -> bool:
-    """Whether a `match` may take another case in another iteration, or asks for more than whether values are equal."""
-    bound = {name for walk in loop.walks for name in target_names(walk.target)} | {loop.carry}
-    bound |= set(target_names(loop.index.target)) if loop.index is not None else set()
-    bound |= {name for each in statements_in(loop.body) for name in bound_by(each)}
-    reads = [each for each in nodes_in(statement.subject) if isinstance(each, ast.Name)]
-    values = (ast.MatchValue, ast.MatchSingleton, ast.MatchOr, ast.expr, ast.expr_context)
-    patterns = (each for case in statement.cases for each in nodes_in(case.pattern))
-    plain = all(isinstance(each, values) or (isinstance(each, ast.MatchAs) and each.name is None) for each in patterns)
-    guarded = any(case.guard is not None for case in statement.cases)
-    return (
-        guarded
-        or not plain
-        or any(isinstance(each, ast.Call) for each in nodes_in(statement.subject))
-        or any(each.id in bound for each in reads)
-    )
-
-
-def _managers(loop: Loop, statement: ast.With) -> Iterator[Problem]:
-    for item in statement.items:
-        call = item.context_expr
-        name = loop.scope.qualified(call.func) if isinstance(call, ast.Call) else None
-        if name not in MANAGERS:
-            text = called(call) or dotted(call) or loop.code(call)
-            yield Problem("SCN212", f"`with {text}` would be entered once, not once per layer", statement)
-
-
-def _only_called(loop: Loop, function: ast.FunctionDef) -> bool:
-    """Whether a function made in the body is called there and never kept: it reads names as they are then.
-
-    Kept beyond an iteration, it would see the names of the last one in the loop, and of its own in a local function.
-    """
-    for statement in loop.body:
-        for node in nodes_in(statement):
-            if not isinstance(node, ast.Name) or node.id != function.name:
-                continue
-            above = parent_of(loop.module, node)
-            call = parent_of(loop.module, above) if isinstance(above, ast.keyword) else above
-            if not isinstance(call, ast.Call):
-                return False
-            library = (loop.scope.qualified(call.func) or "").partition(".")[0]
-            if call.func is not node and library not in ("jax", "equinox"):
-                return False
-    return True
-
-
-# -- identity ----------------------------------------------------------------------------------------------------------
-
-
-def identity_problems(loop: Loop, layers: frozenset[str], own: frozenset[str]) -> Iterator[Problem]:
-    """Comparisons and calls in a body whose answer is another one in a scan, where every iteration sees one tracer.
-
-    `own` are the names that the loop binds: objects of its iterations.
-    """
-    for statement in loop.body:
-        for node in nodes_in(statement):
-            if isinstance(node, ast.Compare):
-                told = _compares(node, layers, own)
-            else:
-                told = isinstance(node, ast.Call) and _tells_apart(loop, node, layers, own)
-            if told:
-                reason = "compares object identity; in a scan every iteration sees the same tracer"
-                yield Problem("SCN208", f"`{loop.code(node)}` {reason}", node)
-
-
-def _tells_apart(loop: Loop, node: ast.Call, layers: frozenset[str], own: frozenset[str]) -> bool:
-    name = loop.scope.builtin(node)
-    given = dotted(node.args[0]) if node.args else None
-    if given not in own:
-        return False
-    if name == "isinstance":
-        return len(node.args) == 2 and _number_type(node.args[1])
-    return name in ("id", "hash") or (name == "type" and given not in layers)
-
-
-def _compares(node: ast.Compare, layers: frozenset[str], own: frozenset[str]) -> bool:
-    sides: Sequence[ast.expr] = [node.left, *node.comparators]
-    for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
-        both = {dotted(left), dotted(right)}
-        # What is None is so in every iteration, or the scan says that the structure differs.
-        if any(isinstance(each, ast.Constant) and each.value is None for each in (left, right)):
-            continue
-        if (isinstance(operator, ast.Is | ast.IsNot) and own & both) or layers & both:
-            return True
-    return False
-
-
-def _number_type(node: ast.expr) -> bool:
-    if isinstance(node, ast.Tuple):
-        return any(map(_number_type, node.elts))
-    if isinstance(node, ast.BinOp):
-        return _number_type(node.left) or _number_type(node.right)
-    return (dotted(node) or "").rpartition(".")[2] in _NUMBER_TYPES
+def number_types(loop: Loop, own: frozenset[str]) -> Iterator[Problem]:
+    """The places where a body asks if a value is a Python number; `own` are the names that the loop binds."""
+    for node in nodes_in(*loop.body):
+        match node:
+            case ast.Call(func=ast.Name("isinstance"), args=[value, cls]) if dotted(value) in own:
+                names = {(dotted(each) or "").rpartition(".")[2] for each in nodes_in(cls)}
+                if names & _NUMBER_TYPES:
+                    reason = f"`{loop.code(node)}` asks for the type of a number; in a scan it is a tracer"
+                    yield Problem("SCN208", reason, node)

@@ -42,7 +42,7 @@ def kept_conditions(name: str, start: t.Type, before: t.Type, after: t.Type) -> 
                 yield from () if noted else [f"`{name}` keeps its shape and dtype: {why}"]
             case t.LibraryObject(qualname="equinox.nn.State"):
                 pass
-            case _ if isinstance(option, t.Items) or option not in t.options(before):
+            case _ if isinstance(option, t.Items | t.Object) or option not in t.options(before):
                 yield f"`{name}` keeps its structure, and the shapes and dtypes in it"
             case _:
                 pass

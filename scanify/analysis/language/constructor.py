@@ -12,7 +12,6 @@ from scanify.analysis.language.types import (
     Given,
     Items,
     LibraryObject,
-    Object,
     Static,
     Type,
     Unknown,
@@ -33,16 +32,8 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
     """
     if project.classes.is_nnx(cls):  # what is written compares its layers, and calls of them are an obligation
         return ()
-    method = project.classes.method(cls, "__init__")
     walker = _ConstructorWalker(project)
-    made: dict[str, Type] = {}
-    if method is not None:
-        owner, function = method
-        plain, named = walker.declared_arguments(owner.module, function)
-        made = walker.run_constructor(owner, function, cls, plain, named)
-        made = walker.with_hooks(cls, made, ("__check_init__",))
-    else:
-        made = walker.generated(cls, made)
+    made = walker.run_as_declared(cls)
     effects = tuple(walker.effects.items())
     found = list(walker.obligations)
     for name, value in made.items():
@@ -72,9 +63,6 @@ def _held_in(value: Type) -> Iterator[Type]:
         match option:
             case Items() if option.element is not None:
                 yield from _held_in(option.element)
-            case Object(fields=fields):
-                for _, each in fields or ():
-                    yield from _held_in(each)
             case LibraryObject(arguments=arguments):
                 for _, each in arguments or ():
                     yield from _held_in(each)

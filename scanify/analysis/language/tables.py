@@ -25,21 +25,11 @@ def is_listed(qualname: str) -> bool:
 
 # What has effects outside of the program.
 IMPURE = (
-    "numpy.random.", "random.", "time.", "os.", "sys.", "secrets.", "uuid.", "datetime.", "builtins.print",
-    "builtins.input", "builtins.open", "builtins.exec", "builtins.eval", "builtins.compile", "builtins.breakpoint",
-    "builtins.__import__", "jax.config.update", "jax.experimental.multihost_utils.", "subprocess.", "shutil.",
-    "tempfile.",
-    "pickle.dump", "warnings.simplefilter", "warnings.filterwarnings", "numpy.save", "jax.numpy.save", "gc.",
-    "threading.",
-)  # fmt: skip
-# But these change the first thing that they are given.
-CHANGING = frozenset(
-    "heapq.heappop heapq.heappush heapq.heappushpop heapq.heapreplace heapq.heapify bisect.insort bisect.insort_left "
-    "bisect.insort_right random.shuffle numpy.random.shuffle "
-    "operator.setitem operator.delitem operator.iadd operator.iand operator.iconcat operator.ifloordiv "
-    "operator.ilshift operator.imatmul operator.imod operator.imul operator.ior operator.ipow operator.irshift "
-    "operator.isub operator.itruediv operator.ixor numpy.copyto numpy.put numpy.place numpy.putmask "
-    "numpy.fill_diagonal numpy.put_along_axis numpy.add.at numpy.subtract.at numpy.multiply.at".split()
+    *("numpy.random.", "random.", "time.", "os.", "sys.", "secrets.", "uuid.", "datetime.", "subprocess.", "shutil."),
+    *("tempfile.", "gc.", "threading.", "pickle.dump", "warnings.simplefilter", "warnings.filterwarnings"),
+    *("numpy.save", "jax.numpy.save", "jax.config.update", "jax.experimental.multihost_utils."),
+    *(f"builtins.{name}" for name in "print input open exec eval compile breakpoint __import__ globals".split()),
+    *(f"builtins.{name}" for name in "locals setattr delattr next".split()),
 )
 PURE_BUILTINS = frozenset(
     "abs all any bool bytes callable complex dict divmod enumerate filter float frozenset getattr hasattr hash id int "
@@ -48,43 +38,20 @@ PURE_BUILTINS = frozenset(
     "ValueError TypeError NotImplementedError RuntimeError AssertionError KeyError IndexError Exception "
     "NotImplemented Ellipsis vars dir".split()
 )
-# Their methods may be called as functions: `list.append(rates, 0.1)`.
-CONTAINERS = frozenset(
-    "builtins.list builtins.dict builtins.set collections.deque collections.OrderedDict collections.defaultdict "
-    "collections.Counter".split()
-)
-MUTATORS = frozenset(
-    "append extend insert pop popitem remove discard clear add update setdefault sort reverse write send "
-    "appendleft popleft __next__ __setitem__ __delitem__ move_to_end fill setflags put itemset resize writelines "
-    "rotate extendleft subtract".split()
-)
-# Methods of generators of random numbers, which give another one each time.
-DRAWS = frozenset(
-    "random rand randn randint integers random_sample uniform normal standard_normal permutation permuted choice "
-    "choices sample gauss randrange getrandbits exponential lognormal laplace poisson binomial beta gamma "
-    "multivariate_normal truncated_normal bytes".split()
-)
-# Methods of arrays, and those of tuples, dicts and strings, that only give a value.
-PURE_METHODS = frozenset(
-    "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum "
-    "diagonal dot flatten item max mean min nonzero prod ptp ravel repeat reshape round searchsorted squeeze std sum "
-    "swapaxes take tolist trace transpose var view to_device block_until_ready "
-    "items keys values index count format join startswith endswith lower upper strip split _asdict _replace get "
-    "multiply divide power apply is_integer bit_length real imag mT replace removeprefix removesuffix title isdigit "
-    "at rearrange isidentifier encode decode zfill ljust rjust partition rpartition astuple".split()
+# Methods of arrays that compute as the functions of jax.numpy of these names do.
+ARRAY_METHODS = frozenset(
+    "all any argmax argmin argsort choose clip compress conj conjugate copy cumprod cumsum diagonal dot max mean min "
+    "nonzero prod ptp ravel repeat round searchsorted squeeze std sum swapaxes take trace transpose var".split()
 )
 # Context managers that do nothing to the code inside but name it, or say how precisely jax computes there.
 MANAGERS = frozenset("jax.named_scope contextlib.nullcontext jax.default_matmul_precision".split())
-# Decorators of libraries beside `CALLERS` that change nothing about what a function does.
+# Decorators of libraries that change nothing about what a function computes.
 DECORATORS = frozenset(
-    "abc.abstractmethod abc.abstractproperty builtins.property builtins.staticmethod builtins.classmethod "
-    "contextlib.contextmanager functools.cached_property typing.override typing.final typing.overload "
-    "typing.no_type_check typing_extensions.override typing_extensions.final typing_extensions.overload "
-    "typing.runtime_checkable typeguard.typechecked dataclasses.dataclass jax.profiler.annotate_function "
-    "flax.nnx.jit flax.nnx.remat flax.nnx.vmap flax.nnx.grad flax.nnx.value_and_grad".split()
+    "abc.abstractmethod typing.override typing.final typing.overload typing.no_type_check typing_extensions.override "
+    "typing_extensions.final typing_extensions.overload jaxtyping.jaxtyped beartype.beartype typeguard.typechecked "
+    "jax.jit equinox.filter_jit jax.checkpoint equinox.filter_checkpoint jax.named_call jax.named_scope "
+    "jax.profiler.annotate_function".split()
 )
-# What makes modules of haliax from axes and a key: axes are static, only the values of arrays depend on the key.
-MODULE_MAKERS = frozenset(f"haliax.nn.{name}.init" for name in ("Embedding", "LayerNorm", "Linear", "RmsNorm"))
 # Functions that call arguments, with the places of these; where one is not shown, the call may do anything.
 TAKERS_OF_FUNCTIONS = {
     **dict.fromkeys("scan map associative_scan custom_root vectorize tree_map map_with_path".split(), (0,)),
@@ -97,16 +64,11 @@ TAKERS_OF_FUNCTIONS = {
 # What asks an array for its value, which a tracer does not have.
 CONCRETE_METHODS = frozenset("item tolist __float__ __int__ __bool__ __index__".split())
 
-KEYS_ONE = frozenset(
-    "jax.random.key jax.random.PRNGKey jax.random.fold_in jax.random.wrap_key_data jax.random.clone "
-    "equinox.internal.GetKey flax.nnx.Rngs".split()
-)
 # What gives back the modules that it is given, with the values of their arrays, or where those are kept, as they were.
 IDENTITIES = frozenset(
     "jax.lax.stop_gradient jax.device_put jax.block_until_ready jax.lax.with_sharding_constraint "
     "equinox.filter_shard".split()
 )
-KEYS_MANY = frozenset({"jax.random.split"})
 # What returns a function that calls the one it is given.
 CALLERS = frozenset(
     "jax.vmap jax.pmap jax.jit jax.checkpoint jax.remat jax.ad_checkpoint.checkpoint jax.named_call jax.grad "
@@ -116,9 +78,6 @@ CALLERS = frozenset(
     "equinox.filter_eval_shape jax.eval_shape equinox.internal.noinline jax.shard_map "
     "jax.experimental.shard_map.shard_map jax.numpy.vectorize".split()
 )
-VMAPS = frozenset("jax.vmap equinox.filter_vmap jax.pmap equinox.filter_pmap".split())
-# Each instance makes its own StateIndex, a static marker that differs in every layer (equinox/nn/_stateful.py).
-STATEFUL = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer", "WeightNorm_"})
 # Layers of equinox.nn that call nothing they are given.
 PLAIN_LAYERS = tuple(
     "Linear Conv LayerNorm RMSNorm GroupNorm Embedding Dropout Identity AvgPool MaxPool AdaptiveAvg AdaptiveMax PReLU "

@@ -5,9 +5,8 @@ it is understood.
 """
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TypeAlias
 
 from scanify.analysis.index.meaning import Definition
@@ -96,49 +95,12 @@ class Items:
         return join(self.parts) if self.parts else self.each
 
 
-class Fields:
-    """The fields of an object that one call of its constructor fills.
-
-    The constructor is walked when a field is read first. Equal calls fill equal fields.
-    """
-
-    def __init__(self, given: "tuple[tuple[str | int, Type], ...]", walk: "Callable[[], Mapping[str, Type]]") -> None:
-        self.given = given
-        self._walk = walk
-
-    @classmethod
-    def of(cls, types: "Mapping[str, Type]") -> "Fields":
-        """Return fields whose types are known."""
-        given = keywords_of(types)
-        return cls(given, lambda: dict(given))
-
-    @cached_property
-    def types(self) -> "tuple[tuple[str, Type], ...]":
-        """The names of the fields with their types."""
-        return keywords_of(self._walk())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fields) and self.given == other.given
-
-    def __hash__(self) -> int:
-        return hash(self.given)
-
-
 @dataclass(frozen=True)
 class Object:
-    """An object of a class of the project. `made` are the fields that a constructor call gave it; None if it is only
-    declared, and may then be of any subclass of the project."""
+    """An object of a class of the project; unless `exact`, it may be of any subclass of the project."""
 
     cls: Definition
-    made: "Fields | None" = None
-
-    @property
-    def fields(self) -> "tuple[tuple[str, Type], ...] | None":
-        """The types of the fields that a constructor call gave it."""
-        return self.made.types if self.made is not None else None
-
-    def field(self, name: str) -> "Type | None":
-        return dict(self.made.types).get(name) if self.made is not None else None
+    exact: bool = False
 
 
 @dataclass(frozen=True)

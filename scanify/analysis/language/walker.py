@@ -30,5 +30,5 @@ class Walker(
     def __init__(self, project: ProjectFacts) -> None:
         super().__init__(project)
         self.walked = 0
-        self.declared_fields = {}
+        self.stored = {}
         self.making = []

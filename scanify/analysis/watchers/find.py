@@ -12,7 +12,7 @@ from scanify.analysis.classes.classes import Classes
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
+from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.readers import Reader
 from scanify.analysis.watchers.flow import Flow
 from scanify.analysis.watchers.library import (
@@ -23,7 +23,7 @@ from scanify.analysis.watchers.library import (
     is_unlisted,
     optimizer_reads,
 )
-from scanify.analysis.watchers.names import callee, callees, imported_in_place
+from scanify.analysis.watchers.names import callees, imported_in_place
 from scanify.analysis.watchers.trees import CHILDREN, COUNT, reads_of_call
 from scanify.source.notebook.text import Cells, is_notebook
 
@@ -124,16 +124,13 @@ def _reader(module: Module, node: ast.AST, reads: str) -> Reader:
 
 
 def _aliases(index: Index) -> set[str]:
-    """Return the names that imports and plain assignments of the project give to functions on trees."""
+    """Return the names that imports of the project give to functions on trees."""
     texts = [source.text for path in index.paths if (source := index.source(path)) is not None]
     found: set[str] = set()
     while True:
         last = "|".join(sorted(map(re.escape, {*_NAMED, *_PACKAGES} | found)))
-        renamed = re.compile(
-            rf"\b(?:{last})[ \t]+as[ \t]+(\w+)|^[ \t]*(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*[\w.]*\b(?:{last})[ \t]*(?:#.*)?$",
-            re.MULTILINE,
-        )
-        more = {name for text in texts for match in renamed.finditer(text) for name in match.groups() if name}
+        renamed = re.compile(rf"\b(?:{last})[ \t]+as[ \t]+(\w+)")
+        more = {name for text in texts for name in renamed.findall(text)}
         if more <= found:
             return found
         found |= more
@@ -148,7 +145,7 @@ def _of_module(index: Index, module: Module, aliases: set[str]) -> list[Reader]:
             words |= {name for name, each in bound if each.target.startswith(_ORIGINS)}
     found: dict[tuple[int, str], Reader] = {}
     for node in nodes:
-        for reads in _reads(index, module, node, aliases) if _is_telling(node, words) else ():
+        for reads in _reads(index, module, node) if _is_telling(node, words) else ():
             reader = _reader(module, node, reads)
             found.setdefault((reader.place.span.line, reads), reader)
     return sorted(found.values(), key=lambda each: each.place.span)
@@ -169,14 +166,14 @@ def _is_telling(node: ast.AST, words: frozenset[str] | set[str]) -> bool:
             return False
 
 
-def _reads(index: Index, module: Module, node: ast.AST, aliases: set[str]) -> Iterator[str]:
+def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
     """Yield what one node reads."""
     match node:
         case ast.Constant(value=str(text)):
             path = text.replace(":", ".") if _PATH.fullmatch(text) and _is_passed_on(module, node) else ""
             yield from _chosen(path, None)
         case ast.Name() | ast.Attribute() | ast.Call() if _is_root(module, node):
-            yield from _mentioned(index, module, node, aliases)
+            yield from _mentioned(index, module, node)
     match node:
         case ast.Attribute(attr=name) if name in _COUNTS:
             yield COUNT
@@ -200,7 +197,7 @@ def _is_root(module: Module, node: ast.AST) -> bool:
     return imported or (not called and isinstance(inner, ast.Name))
 
 
-def _mentioned(index: Index, module: Module, node: ast.expr, aliases: set[str]) -> Iterator[str]:
+def _mentioned(index: Index, module: Module, node: ast.expr) -> Iterator[str]:
     """Yield functions on trees, and optimisers, that are not called where they are named."""
     above = parent_of(module, node)
     for known in dict.fromkeys(callees(index, module, node)):
@@ -208,7 +205,7 @@ def _mentioned(index: Index, module: Module, node: ast.expr, aliases: set[str]) 
             continue
         if known.partition(".")[0] in _PACKAGES:
             yield from _chosen(known, above)
-        elif (known in _MENTIONED or is_unlisted(known)) and not _is_followed(index, module, above, aliases):
+        elif known in _MENTIONED or is_unlisted(known):
             yield f"what `{module.code(node)}` is applied to elsewhere"
 
 
@@ -233,16 +230,3 @@ def _is_passed_on(module: Module, node: ast.Constant) -> bool:
     above = parent_of(module, node)
     is_value = isinstance(above, ast.Call | ast.Assign | ast.keyword | ast.AnnAssign | ast.Dict | ast.Return)
     return is_value and not (isinstance(above, ast.Call) and imported_in_place(above) is not None)
-
-
-def _is_followed(index: Index, module: Module, above: ast.AST | None, aliases: set[str]) -> bool:
-    """True if a statement only gives another name of a module or a function, one that is followed."""
-    match above:
-        case ast.Call(func=function):
-            return callee(index, module, function) == "builtins.hasattr"
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            kinds = (*FUNCTIONS, ast.ClassDef)
-            around = next((each for each in ancestors(module, above) if isinstance(each, kinds)), None)
-            return name in aliases and not isinstance(around, ast.ClassDef)
-        case _:
-            return False

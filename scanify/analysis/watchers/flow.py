@@ -17,7 +17,6 @@ from scanify.analysis.watchers.library import (
     CONTAINERS,
     GIVES,
     GRADIENTS,
-    JUDGED,
     LAST_TELLS,
     LAST_WRITES,
     TELLS,
@@ -26,7 +25,7 @@ from scanify.analysis.watchers.library import (
     called_arguments,
     role_of,
 )
-from scanify.analysis.watchers.names import callees
+from scanify.analysis.watchers.sharding import PLACING, SHARDED, names_axes
 from scanify.analysis.watchers.values import (
     CONTAINER,
     MAKER,
@@ -209,9 +208,6 @@ class Flow(Code):
             return every | value_of(MAKER)
         if name in _BY_NAME and len(given) > 1 and isinstance(node, ast.Call):
             return self._by_name(module, node, name, given)
-        if self._reports and name in JUDGED and holds_tree(every) and isinstance(node, ast.Call):
-            shown = callees(self.index, module, node.func)  # these calls are read where their names show them
-            self._reads(module, node, f"parameters with `{name}`, by another name", unless=name in shown)
         return self._listed(module, node, name, every)
 
     def _wrapped(self, module: Module, node: ast.expr, name: str, given: list[Value], others: Value) -> Value:
@@ -219,6 +215,8 @@ class Flow(Code):
         if name in GRADIENTS:
             return whole(given[0]) | value_of(VALUED if "value" in name else MAKER)
         rest = join([*given[1:], others])
+        if atoms_of(given[0]) & PLACING and isinstance(node, ast.Call) and names_axes(module, node):
+            self._reads(module, node, SHARDED)
         if not name.endswith((".partial", "Partial")) and not holds_tree(rest):
             return given[0]
         self._apply(module, node, whole(given[0]), more=rest)
@@ -266,6 +264,8 @@ class Flow(Code):
         made = value_of(f"{name}()" if not is_result else name if name.startswith("optax.") else UNKNOWN)
         if role in (TELLS, WRITES):
             self._text(module, node, every)
+        if trees and name in PLACING and isinstance(node, ast.Call) and names_axes(module, node):
+            self._reads(module, node, SHARDED)
         if role is None:
             if name.startswith(_WALKERS) and _may_be_tree(every):
                 self._reads(module, node, _FIELDS)
@@ -287,8 +287,8 @@ class Flow(Code):
 
     # -- what is reported ---------------------------------------------------------------------------------------------
 
-    def _reads(self, module: Module, node: ast.AST, reads: str, *, unless: bool = False) -> None:
-        if self._reports and not unless:
+    def _reads(self, module: Module, node: ast.AST, reads: str) -> None:
+        if self._reports:
             place = module.place(node)
             self.found.setdefault((place, reads), Reader(place, reads))
 
@@ -307,8 +307,8 @@ class Flow(Code):
                 self._text(module, node, join([self.value(module, each) for each in inside]))
             case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=right):
                 self._text(module, node, self.value(module, right))
-            case ast.Attribute(value=holder, attr=attr) if _is_own(attr):
-                self._reads(module, node, _FIELDS, unless=not _may_be_tree(self.value(module, holder)))
+            case ast.Attribute(value=holder, attr=attr) if _is_own(attr) and _may_be_tree(self.value(module, holder)):
+                self._reads(module, node, _FIELDS)
         return value
 
 

@@ -13,6 +13,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.watchers.library import EACH_NUMBER, TOTALS, TYPE_TESTS
 from scanify.analysis.watchers.names import Body, callee, is_decorated
+from scanify.analysis.watchers.sharding import PLACING, SHARDED, names_axes
 
 _MAX_DEPTH = 4  # functions that call one another
 _NAMED = {
@@ -133,6 +134,8 @@ class Leaf:
             inner.value(_result(known.node))
         elif not isinstance(known, str):
             raise Reads(f"each leaf, with {self._code(node)}, which is not shown")
+        elif known in PLACING and (not isinstance(node, ast.Call) or names_axes(self.module, node)):
+            raise Reads(SHARDED)
         elif known.startswith(_RANDOM):
             raise Reads("random numbers for each leaf")
         elif known not in EACH_NUMBER | TYPE_TESTS:

@@ -61,28 +61,25 @@ def is_unlisted(name: str) -> bool:
 # -- functions of one leaf --------------------------------------------------------------------------------------------
 
 # What treats each number of an array by itself: the result for a stack is the stack of the results.
-_NUMPY = """abs absolute add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh array asarray astype bitwise_and
-    bitwise_not bitwise_or bitwise_xor cbrt ceil clip conj conjugate copy copysign cos cosh deg2rad divide equal exp
-    exp2 expm1 fabs float_power floor floor_divide fmax fmin greater greater_equal heaviside hypot imag invert isfinite
-    isinf isnan less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum
-    minimum mod multiply nan_to_num negative nextafter not_equal ones_like positive power rad2deg real reciprocal
-    remainder rint round select sign signbit sin sinc sinh sqrt square subtract tan tanh true_divide trunc where
-    zeros_like empty_like full_like isclose float32 float16 bfloat16 float64 int32 int64 bool_ ascontiguousarray"""
-_LAX = """stop_gradient convert_element_type abs add cos sin tan tanh exp log log1p expm1 sqrt rsqrt sign neg mul sub
-    div pow integer_pow max min select clamp erf erf_inv logistic reduce_precision pmean psum pmax pmin
-    with_sharding_constraint square optimization_barrier"""
-_NN = "relu relu6 sigmoid softplus silu swish gelu elu selu celu leaky_relu hard_tanh log_sigmoid soft_sign tanh mish"
-EACH_NUMBER = _in("jax.numpy numpy", _NUMPY) | _in("jax.lax", _LAX) | _in("jax.nn", _NN) | frozenset(
-    """jax.device_put jax.device_get jax.block_until_ready equinox.error_if jax.ShapeDtypeStruct jax.typeof
-    builtins.abs builtins.pow builtins.round builtins.float builtins.int copy.copy copy.deepcopy
-    jax.core.get_aval""".split()
-)  # fmt: skip
+_NUMPY = """abs absolute add array asarray astype clip conj copy cos cosh divide equal exp expm1 floor greater
+    greater_equal isfinite isinf isnan less less_equal log log1p log2 logical_and logical_not logical_or maximum minimum
+    multiply nan_to_num negative not_equal ones_like positive power reciprocal round sign sin sinh sqrt square subtract
+    tanh where zeros_like full_like float32 float16 bfloat16 float64 int32 bool_"""
+_LAX = "stop_gradient convert_element_type abs exp log sqrt rsqrt sign neg select clamp pmean psum pmax pmin square"
+_NN = "relu sigmoid softplus silu gelu tanh"
+EACH_NUMBER = (
+    _in("jax.numpy numpy", _NUMPY)
+    | _in("jax.lax", f"{_LAX} with_sharding_constraint optimization_barrier")
+    | _in("jax.nn", _NN)
+    | _in("jax", "device_put device_get block_until_ready ShapeDtypeStruct typeof")
+    | _in("builtins", "abs pow round float int")
+    | _in("copy", "copy deepcopy")
+)
 # What kind of thing a leaf is, which stacking does not change.
 TYPE_TESTS = (
     _in("equinox", "is_array is_array_like is_inexact_array is_inexact_array_like")
     | _in("builtins", "isinstance type callable hasattr")
-    | _in("jax.numpy numpy jax.dtypes", "issubdtype iscomplexobj isrealobj result_type promote_types dtype finfo")
-    | _in("jax.numpy numpy", "isscalar isdtype can_cast")
+    | _in("jax.numpy numpy jax.dtypes", "issubdtype iscomplexobj isrealobj result_type dtype finfo")
     | _in("haliax haliax.util haliax.jax_utils", "is_named_array is_jax_array_like is_scalarish")
 )
 # What an `is_leaf` may stop at: a list and a stack are the same for it.
@@ -107,23 +104,15 @@ COMBINES = {f"builtins.{name}": name for name in "sum max min all any".split()}
 _OPTAX_HARMLESS = frozenset(
     """adabelief adadelta adagrad adam adamax adamaxw adamw adan amsgrad apply_every apply_if_finite apply_updates
     bias_correction chain clip clip_by_global_norm conditionally_mask conditionally_transform add_decayed_weights ema
-    flatten freeze global_norm identity incremental_update init_empty_state inject_hyperparams
-    inject_stateful_hyperparams keep_params_nonnegative lbfgs lion lookahead masked measure_with_ema monitor
-    multi_transform nadam nadamw named_chain normalize_by_update_norm optimistic_adam optimistic_adam_v2
-    optimistic_gradient_descent partition periodic_update polyak_sgd radam rmsprop rprop scale scale_by_adadelta
-    scale_by_adam scale_by_adamax scale_by_adan scale_by_amsgrad scale_by_backtracking_linesearch scale_by_belief
-    scale_by_lbfgs scale_by_learning_rate scale_by_lion scale_by_optimistic_gradient scale_by_polyak scale_by_radam
-    scale_by_rms scale_by_rprop scale_by_rss scale_by_schedule scale_by_sign scale_by_stddev scale_by_yogi
-    scale_by_zoom_linesearch scale_gradient selective_transform set_to_zero sgd sign_sgd signum skip_large_updates
-    skip_not_finite snapshot stateless trace update_infinity_moment update_moment
-    softmax_cross_entropy_with_integer_labels ctc_loss_with_forward_probs log_cosh ntxent smooth_labels safe_norm
-    safe_root_mean_squares safe_increment safe_int32_increment power_iteration microbatching
-    value_and_grad_from_state with_extra_args_support yogi zero_nans microbatch
-    contrib.acprop contrib.ademamix contrib.adopt contrib.cocob contrib.madgrad contrib.prodigy contrib.dadapt_adamw
-    contrib.momo contrib.momo_adam contrib.mechanize contrib.reduce_on_plateau contrib.sam contrib.normalize
-    contrib.schedule_free contrib.schedule_free_adamw contrib.schedule_free_eval_params contrib.schedule_free_sgd
-    contrib.simplified_ademamix contrib.split_real_and_imaginary contrib.scale_by_acprop contrib.scale_by_ademamix
-    contrib.scale_by_adopt contrib.scale_by_cocob contrib.scale_by_simplified_ademamix""".split()
+    flatten freeze global_norm identity incremental_update inject_hyperparams inject_stateful_hyperparams
+    keep_params_nonnegative lbfgs lion lookahead masked multi_transform nadam nadamw named_chain optimistic_adam
+    optimistic_gradient_descent partition periodic_update polyak_sgd radam rmsprop rprop scale scale_by_adam
+    scale_by_adan scale_by_amsgrad scale_by_belief scale_by_lbfgs scale_by_learning_rate scale_by_lion scale_by_polyak
+    scale_by_radam scale_by_rms scale_by_rprop scale_by_rss scale_by_schedule scale_by_sign scale_by_stddev
+    scale_by_yogi set_to_zero sgd sign_sgd skip_not_finite skip_large_updates trace update_moment
+    with_extra_args_support yogi zero_nans softmax_cross_entropy_with_integer_labels log_cosh smooth_labels safe_norm
+    safe_increment safe_int32_increment contrib.adopt contrib.prodigy contrib.reduce_on_plateau contrib.schedule_free
+    contrib.schedule_free_adamw contrib.schedule_free_eval_params contrib.schedule_free_sgd""".split()
 )
 _OPTAX_PER_LEAF = {
     f"{package}{name}": reads

@@ -21,18 +21,14 @@ from scanify.analysis.language.types import (
     Nothing,
     Object,
     Type,
-    Union,
     Unknown,
     is_fixed,
     join,
     options,
     without_none,
 )
-from scanify.analysis.lower.text import dotted
 
 _MOST = 100  # calls that are walked for one loop; more are an obligation
-_KINDS = frozenset({"staticmethod", "classmethod", "property"})
-_SAME = frozenset("jaxtyping.jaxtyped beartype.beartype functools.wraps".split()) | tables.DECORATORS
 
 
 class Calls(Base):
@@ -41,8 +37,6 @@ class Calls(Base):
     walked: int
 
     def call(self, env: Env, node: ast.expr, callee: Type, args: Sequence[Type], keywords: Mapping[str, Type]) -> Type:
-        if not isinstance(callee, Union):
-            return self._call_one(env, node, callee, args, keywords)
         return join(self._call_one(env, node, each, args, keywords) for each in options(without_none(callee)))
 
     def _call_one(
@@ -50,7 +44,7 @@ class Calls(Base):
     ) -> Type:
         match callee:
             case Function():
-                return self.call_function(callee, args, keywords, (env, node))
+                return self.call_function(env, node, callee, args, keywords)
             case LibraryFunction():
                 return self.call_library(env, node, callee, args, keywords)
             case LibraryObject():
@@ -59,8 +53,8 @@ class Calls(Base):
                 return self.construct(env, node, cls, args, keywords)
             case ClassOf(cls=str(qualname)):
                 return self.construct_library(env, node, qualname, args, keywords)
-            case Object(cls=cls):
-                return self._call_object(env, node, callee, cls, args, keywords)
+            case Object():
+                return self.call(env, node, self.attribute(env, node, callee, "__call__"), args, keywords)
             case Applied():
                 return self.call_applied(env, node, callee, args, keywords)
             case Unknown():
@@ -69,162 +63,82 @@ class Calls(Base):
                 target = node.func if isinstance(node, ast.Call) else node
                 return self.note(env.module, node, why_of(target, callee))
 
-    def _call_object(
-        self,
-        env: Env,
-        node: ast.expr,
-        value: Object,
-        cls: Definition,
-        args: Sequence[Type],
-        keywords: Mapping[str, Type],
-    ) -> Type:
-        """Call an object by the `__call__` of every class that it may be of."""
-        found: list[Type] = []
-        for each in self.alternatives(value):
-            if not self.understood_class(env, node, each):
-                found.append(Unknown(f"the class `{each.name}` is not understood"))
-                continue
-            method = self.classes.method(each, "__call__")
-            this = value if each is cls else Object(each)
-            if method is not None:
-                if _is_abstract(method[1]):
-                    continue
-                target = self.in_class(env, node, this, each, "__call__") or Unknown("its `__call__` is not shown")
-                found.append(self.call(env, node, target, args, keywords))
-                continue
-            library = self.classes.library_base(each, "__call__")
-            if library is not None:
-                found.append(self.call(env, node, LibraryObject(library), args, keywords))
-            elif each is cls and not self.classes.heirs(cls):
-                found.append(self.note(env.module, node, f"`{each.name}` has no `__call__` that is shown"))
-        if not found:
-            return self.note(env.module, node, f"no class with a `__call__` that is shown inherits from `{cls.name}`")
-        return join(found)
-
-    # -- functions -------------------------------------------------------------------------------------------------
-
     def call_function(
-        self,
-        function: Function,
-        args: Sequence[Type],
-        keywords: Mapping[str, Type],
-        at: tuple[Env, ast.AST] | None = None,
+        self, env: Env, node: ast.AST, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]
     ) -> Type:
-        node, module = function.node, function.module
+        inner = function.node
         if function.bound is not None:
             args = [function.bound, *args]
         making = self.is_made_now(function.bound)
-        if self.muted and not making and not isinstance(node, ast.Lambda):
+        if self.muted and not making and not isinstance(inner, ast.Lambda):
             return self._declared_result(function)
-        if node in self.active:
-            home, place = at or (Env(module), node)
-            return self.note(home.module, place, "it calls itself")
+        if inner in self.active:
+            return self.note(env.module, node, "it calls itself")
+        if isinstance(inner, ast.AsyncFunctionDef) or names_of(inner).yields:
+            return self.note(env.module, node, "it waits, or is a generator")
         self.walked += 1
         if self.walked > _MOST:
-            home, place = at or (Env(module), node)
-            return self.note(home.module, place, f"more than {_MOST:,} calls are read for this loop")
-        env = Env(module, {}, function.around, function.owner, "", function.bound, names_of(node))
-        if not self._bind_arguments(env, function, args, keywords):
-            home, place = at or (Env(module), node)
-            return self.note(home.module, place, "its arguments do not fit the parameters that are shown")
-        if making and not isinstance(node, ast.Lambda):
-            first = [*node.args.posonlyargs, *node.args.args][:1]
-            env = replace(env, own=first[0].arg if first else "")
-        self.active.append(node)
-        found = self._result(function, env, at)
+            return self.note(env.module, node, f"more than {_MOST:,} calls are read for this loop")
+        names = self._bound(function, args, keywords)
+        if names is None:
+            return self.note(env.module, node, "its arguments do not fit the parameters that are shown")
+        home = Env(function.module, names, function.around, function.owner, this=function.bound, facts=names_of(inner))
+        if making and not isinstance(inner, ast.Lambda):
+            home = replace(home, own=next(iter(names), ""))
+        self.active.append(inner)
+        if isinstance(inner, ast.Lambda):
+            found = self.evaluate(inner.body, home)
+        else:
+            returned: list[Type] = []
+            if self.run(inner.body, home, returned):
+                returned.append(Nothing())
+            found = join(returned)
         self.active.pop()
         return found
-
-    def _result(self, function: Function, env: Env, at: tuple[Env, ast.AST] | None) -> Type:
-        node = function.node
-        if isinstance(node, ast.Lambda):
-            return self.evaluate(node.body, env)
-        home, place = at or (env, node)
-        if isinstance(node, ast.AsyncFunctionDef):
-            return self.note(home.module, place, "it waits")
-        if names_of(node).yields:
-            return self.note(home.module, place, "it is a generator")
-        returned: list[Type] = []
-        if self.run(node.body, env, returned):
-            returned.append(Nothing())
-        return join(returned)
 
     def _declared_result(self, function: Function) -> Type:
         """The type of the result of a call before the loop: that of the annotation, as the function is not walked."""
         node = function.node
         assert not isinstance(node, ast.Lambda)
-        home = Env(function.module, {}, function.around)
         if node.returns is None and not names_of(node).yields:
             return Given(f"{node.name}()", function.module.place(node).named, returned=True)
-        declared = self.annotated(function.module, node.returns, home)
+        declared = self.annotated(function.module, node.returns, Env(function.module, {}, function.around))
         return declared or Unknown(f"`{node.name}` has no annotation that shows what it returns")
 
-    def _bind_arguments(self, env: Env, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]) -> bool:
+    def _bound(self, function: Function, args: Sequence[Type], keywords: Mapping[str, Type]) -> dict[str, Type] | None:
+        """The types of the parameters in a call; None if the arguments do not fit."""
         given = function.node.args
         plain = [*given.posonlyargs, *given.args]
-        names = env.names
-        rest = dict(keywords)
-        for each, value in zip(plain, args, strict=False):
-            names[each.arg] = value
-        if len(args) > len(plain) and given.vararg is None:
-            return False
+        by_name = {each.arg for each in (*given.args, *given.kwonlyargs)}
+        names = {each.arg: value for each, value in zip(plain, args, strict=False)}
+        rest = {name: value for name, value in keywords.items() if name not in by_name}
+        named = {name: value for name, value in keywords.items() if name in by_name}
+        if (len(args) > len(plain) and given.vararg is None) or (rest and given.kwarg is None) or names.keys() & named:
+            return None
+        names |= named
+        defaults = [*[None] * (len(plain) - len(given.defaults)), *given.defaults, *given.kw_defaults]
+        for each, default in zip([*plain, *given.kwonlyargs], defaults, strict=True):
+            if each.arg not in names:
+                if default is None:
+                    return None
+                names[each.arg] = self._default(function, each.arg, default)
         if given.vararg is not None:
             names[given.vararg.arg] = Items("tuple", tuple(args[len(plain) :]), None, self.own)
-        for each in (*given.args, *given.kwonlyargs):
-            if each.arg in rest:
-                if each.arg in names:
-                    return False
-                names[each.arg] = rest.pop(each.arg)
-        if rest and given.kwarg is None:
-            return False
         if given.kwarg is not None:
-            names[given.kwarg.arg] = Items("dict", None, join(rest.values()), self.own)
-        home = Env(function.module, {}, function.around)
-        defaults = [None] * (len(plain) - len(given.defaults)) + list(given.defaults)
-        for each, default in [
-            *zip(plain, defaults, strict=True),
-            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
-        ]:
-            if each.arg not in names and default is not None:
-                with self.silent():
-                    found = self.evaluate(default, home)
-                if not is_fixed(found):
-                    found = Unknown(f"`{each.arg}` has a default that code may change")
-                names[each.arg] = found
-            if each.arg not in names:
-                return False
-            names[each.arg] = self._as_declared(function, each, names[each.arg])
-        return True
+            names[given.kwarg.arg] = Items("dict", None, join(rest.values()) if rest else None, self.own)
+        return names
 
-    def _as_declared(self, function: Function, arg: ast.arg, value: Type) -> Type:
-        """The type of an argument; that of the annotation where the caller's value has none."""
-        if isinstance(value, Given) and arg.annotation is not None:
-            declared = self.annotated(function.module, arg.annotation)
-            return declared if declared is not None else value
-        return value
+    def _default(self, function: Function, name: str, default: ast.expr) -> Type:
+        with self.silent():
+            found = self.evaluate(default, Env(function.module, {}, function.around))
+        return found if is_fixed(found) else Unknown(f"`{name}` has a default that code may change")
 
     def decorated(self, function: Function, env: Env) -> Type:
-        """A function as its decorators leave it, which run where it is defined: in the iteration, if it is local."""
-        if function.around is None:
+        """A function as its decorators leave it; calls among those of local functions would run in the iteration."""
+        for each in getattr(function.node, "decorator_list", ()):
             with self.silent():
-                return self._decorated(function, env)
-        return self._decorated(function, env)
-
-    def _decorated(self, function: Function, env: Env) -> Type:
-        found: Type = function
-        for each in reversed(getattr(function.node, "decorator_list", ())):
-            target = self.evaluate(each.func if isinstance(each, ast.Call) else each, env)
+                target = self.evaluate(each.func if isinstance(each, ast.Call) else each, env)
             qualname = target.qualname if isinstance(target, LibraryFunction) else ""
-            if qualname == "functools.partial" and isinstance(each, ast.Call) and each.args:
-                inner = self.evaluate(each.args[0], env)
-                qualname = inner.qualname if isinstance(inner, LibraryFunction) else ""
-            if qualname in tables.CALLERS and qualname not in _SAME:
-                found = Applied(qualname, found)
-            elif qualname not in _SAME and dotted(each) not in _KINDS:
+            if qualname not in tables.DECORATORS or (function.around is not None and isinstance(each, ast.Call)):
                 return self.note(function.module, each, "a decorator that is not listed")
-        return found
-
-
-def _is_abstract(function: ast.AST) -> bool:
-    decorators = getattr(function, "decorator_list", ())
-    return any((dotted(each) or "").endswith("abstractmethod") for each in decorators)
+        return function

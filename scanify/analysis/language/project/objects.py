@@ -1,11 +1,10 @@
-"""Objects: attributes of any value, fields and methods of classes of the project, and what their constructors make."""
+"""Attributes of values, and methods and fields of objects of the project."""
 
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.shapes import cast_of
@@ -35,16 +34,7 @@ from scanify.analysis.language.types import (
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
 
-_ARRAY_FIELDS = frozenset("weight bias weight_ih weight_hh bias_n negative_slope".split())
-_STATIC_FIELDS = frozenset(
-    "use_bias in_features out_features num_heads query_size key_size value_size output_size qk_size vo_size p "
-    "inference shape eps use_weight channels groups hidden_size input_size depth width_size in_size out_size "
-    "embedding_size num_embeddings kernel_size stride padding dilation in_channels out_channels num_spatial_dims "
-    "channelwise_affine".split()
-)
-_INTERCEPTING = frozenset({"__getattr__", "__getattribute__"})
-_CONSTRUCTORS = ("__init__", "__post_init__", "__check_init__")
-_PLAIN_DECORATORS = frozenset({"staticmethod", "classmethod", "property"})
+_INTERCEPTING = frozenset({"__getattr__", "__getattribute__", "__setattr__", "__del__"})
 
 
 class Objects(Base):
@@ -55,40 +45,35 @@ class Objects(Base):
         return join(self._attribute_of(env, node, option, name) for option in options(known))
 
     def _attribute_of(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
-        module = env.module
-        holder = node.value if isinstance(node, ast.Attribute) else node
         match value:
             case Array() | Given():
                 return self._of_array(env, node, value, name)
             case Static(text=text):
                 if self.asks(env, node, value, name, "__getattr__", "__getattribute__"):
                     return Unknown(f"a class of the project has its own `{name}`")
-                read = id(node) not in self.called and (text or "").startswith(GIVEN)
-                return Static(f"{text}.{name}") if read else LibraryFunction(f"static.{name}", value)
+                if id(node) in self.called:
+                    return self.note(env.module, node, f"`.{name}` of a Python value is not listed")
+                return Static(f"{text}.{name}" if (text or "").startswith(GIVEN) else None)
             case Items():
                 return LibraryFunction(f"items.{name}", value)
             case Package(qualname=qualname):
-                return self.meaning_absolute(module, f"{qualname}.{name}") or Unknown(
-                    f"`{qualname}.{name}` is not shown"
-                )
-            case LibraryFunction(qualname=qualname, of=None):
+                meaning = self.index.resolve_absolute(env.module, f"{qualname}.{name}")
+                return self.of_meaning(meaning) or Unknown(f"`{qualname}.{name}` is not shown")
+            case LibraryFunction(qualname=qualname, of=None) | ClassOf(cls=str(qualname)):
                 return self.of_library(f"{qualname}.{name}")
-            case ClassOf(cls=str(qualname)):
-                return self.of_library(f"{qualname}.{name}")
-            case ClassOf(cls=Definition() as cls):
-                return self._of_class(env, node, cls, name)
-            case LibraryObject():
-                return self._of_library_object(env, node, value, name)
+            case LibraryObject(qualname="jax.at"):
+                return LibraryFunction(f"jax.at.{name}", value)
             case Object():
-                return self.of_object(env, node, value, name)
-            case Function() if name in ("__name__", "__qualname__", "__doc__", "__module__"):
-                return Static()
-            case Function() if name in ("defvjp", "defjvp", "defjvps", "def_vmap") and self.muted:
-                return LibraryFunction("builtins.object")
+                return self._of_object(env, node, value, name)
             case Unknown():
-                return self.unknown(module, node, value)
+                return self.unknown(env.module, node, value)
+            case LibraryObject(qualname=qualname) if name in ("weight", "bias") and not self.classes.is_patched(name):
+                return join([Array(), Nothing()]) if name == "bias" else Array()
+            case LibraryObject(qualname=qualname):
+                return self.note(env.module, node, f"`{name}` of a `{qualname}` is not listed")
             case _:
-                return self.note(module, node, why_of(holder, value))
+                holder = node.value if isinstance(node, ast.Attribute) else node
+                return self.note(env.module, node, why_of(holder, value))
 
     def _of_array(self, env: Env, node: ast.expr, value: Array | Given, name: str) -> Type:
         uncertain = isinstance(value, Given) or not value.certain
@@ -111,10 +96,8 @@ class Objects(Base):
 
     def of_library(self, qualname: str) -> Type:
         """The type of something of a library, by its qualified name."""
-        last = qualname.rpartition(".")[2]
-        if qualname.startswith("equinox.nn.") and last[:1].isupper():
-            return ClassOf(qualname)
-        return LibraryFunction(qualname)
+        is_class = qualname.startswith("equinox.nn.") and qualname.rpartition(".")[2][:1].isupper()
+        return ClassOf(qualname) if is_class else LibraryFunction(qualname)
 
     def of_meaning(self, meaning: object) -> Type | None:
         """The type of what an import inside a function brings."""
@@ -127,51 +110,6 @@ class Objects(Base):
                 name = getattr(meaning, "name", None)
                 return Package(name) if isinstance(name, str) else None
 
-    def meaning_absolute(self, module: Module, name: str) -> Type | None:
-        return self.of_meaning(self.index.resolve_absolute(module, name))
-
-    # -- classes of libraries --------------------------------------------------------------------------------------
-
-    def _of_library_object(self, env: Env, node: ast.expr, value: LibraryObject, name: str) -> Type:
-        if self.classes.is_patched(name):
-            return self.note(env.module, node, f"code of the project stores another `{name}`")
-        if value.qualname == "builtins.super":
-            return self._of_super(env, node, value, name)
-        if value.qualname == "jax.at":
-            return LibraryFunction(f"jax.at.{name}", value)
-        if value.qualname.startswith("equinox.nn."):
-            if name in _ARRAY_FIELDS:
-                return join([Array(), Nothing()]) if "bias" in name else Array()
-            if name in _STATIC_FIELDS:
-                return Static()
-            if name == "layers":
-                inner = dict(value.arguments or ()).get(0)
-                return (
-                    inner if isinstance(inner, Items) else Unknown(f"the layers of a `{value.qualname}` are not shown")
-                )
-            if name == "__call__":
-                return value
-        return self.note(env.module, node, f"`{name}` of a `{value.qualname}` is not listed")
-
-    def _of_super(self, env: Env, node: ast.expr, value: LibraryObject, name: str) -> Type:
-        """The method of the next class in the order of method resolution."""
-        this = dict(value.arguments or ()).get("this")
-        if env.owner is None or not isinstance(this, Object):
-            return self.note(env.module, node, "`super()` outside of a method of a class that is shown")
-        order = self.classes.lineage(this.cls)
-        nodes = [each.node for each in order]
-        after = order[nodes.index(env.owner.node) + 1 :] if env.owner.node in nodes else ()
-        for owner in after:
-            found = self.classes.methods(owner).get(name)
-            if found is not None:
-                return self.method(env, node, owner, found, this)
-        bases = [base for owner in after or (env.owner,) for base in self.classes.bases(owner)]
-        if name in ("__init__", "__post_init__", "__init_subclass__", "__check_init__"):
-            libraries = [base for base in bases if isinstance(base, External)]
-            if all(not base.qualname.startswith("equinox.nn.") for base in libraries):
-                return LibraryFunction("builtins.object")
-        return self.note(env.module, node, "a base class of a library defines it")
-
     # -- classes of the project ------------------------------------------------------------------------------------
 
     def understood_class(self, env: Env, node: ast.AST, cls: Definition) -> bool:
@@ -181,90 +119,57 @@ class Objects(Base):
             odd = f"`{cls.name}` has a base class that is not shown"
         if odd is None and self.classes.is_taken_apart(cls):
             odd = f"the functions that take objects of `{cls.name}` apart may forget or compute something"
-        if odd is None and self.classes.method(cls, "__del__") is not None:
-            odd = f"`{cls.name}` does something when an object is dropped"
         if odd is None and _INTERCEPTING & self.classes.special_methods(cls):
-            odd = f"`{cls.name}` intercepts attributes"
+            odd = f"`{cls.name}` intercepts attributes, or does something when an object is dropped"
         if odd is None and any(map(self.classes.is_patched, _INTERCEPTING)):
             odd = "code of the project stores a `__getattr__`"
         if odd is not None:
             self.note(env.module, node, odd)
         return odd is None
 
-    def alternatives(self, value: Object) -> list[Definition]:
-        """The classes that an object may be of."""
-        return [value.cls] if value.made is not None else [value.cls, *self.classes.heirs(value.cls)]
-
-    def of_object(self, env: Env, node: ast.expr, value: Object, name: str) -> Type:
-        """The attribute of an object: a method, a property, a field, a constant, in each class it may be of."""
-        understood = [self.understood_class(env, node, cls) for cls in self.alternatives(value)]
-        if not all(understood):
-            return Unknown(f"the class `{value.cls.name}` is not understood")
-        found = [self.in_class(env, node, value, cls, name) for cls in self.alternatives(value)]
-        known = [each for each in found if each is not None]
-        if known:
-            return join(known)
+    def _of_object(self, env: Env, node: ast.expr, value: Object, name: str) -> Type:
+        """The attribute of an object, a method, a property or a field, in each class that it may be of."""
+        classes = [value.cls] if value.exact else [value.cls, *self.classes.heirs(value.cls)]
+        for cls in classes:
+            if not self.understood_class(env, node, cls):
+                return Unknown(f"the class `{cls.name}` is not understood", noted=not self.muted)
+        found = [self._in_class(env, node, value, cls, name) for cls in classes]
+        if any(found):
+            return join(found)
         return self.note(env.module, node, f"`{value.cls.name}` has no `{name}` that is shown")
 
-    def in_class(self, env: Env, node: ast.expr, value: Object, cls: Definition, name: str) -> Type | None:
-        if self.is_made_now(value):
-            own = self.making[-1][1].get(name)
-            if own is not None:
-                return own
-        own = value.field(name)
-        if own is not None and not _holds_unknown(own):
-            return self._as_stored(cls, name, own)
-        methods = [
-            (owner, each) for owner in self.classes.lineage(cls) for each in self.classes.definitions(owner, name)
-        ]
-        fields = self.classes.fields(cls)
-        if methods and not (name in fields and self._is_above(cls, fields[name].owner, methods[0][0])):
-            owner = methods[0][0]
-            this = value if value.cls is cls else Object(cls, value.made)
-            mine = [each for at, each in methods if at is owner]
-            return join(self.method(env, node, owner, each, this) for each in mine)
-        if name in fields:
-            return self._declared_field(cls, name)
-        constant = self.classes.constant(cls, name)
-        if constant is not None:
-            found = self._constant_of(constant, name)
-            if not is_fixed(found):
-                found = Unknown(f"code of the project may put something else into `{name}`")
-            return found if is_data(found) or isinstance(found, Function | ClassOf) else None
-        if own is not None:
-            text = f"`{name}` is what the caller of the constructor of `{cls.name}` passes; give a case, or annotate it"
-            return Unknown(text, declared=True)
-        if value.made is not None:
+    def _in_class(self, env: Env, node: ast.expr, value: Object, cls: Definition, name: str) -> Type | None:
+        if self.is_made_now(value) and name in self.making[-1][1]:
+            return self.making[-1][1][name]
+        if self.classes.is_patched(name):
+            return self.note(env.module, node, f"code of the project stores another `{name}`")
+        owners = [(owner, self.classes.definitions(owner, name)) for owner in self.classes.lineage(cls)]
+        owner, methods = next(((owner, found) for owner, found in owners if found), (cls, []))
+        is_field = name in self.classes.fields(cls)
+        if methods and is_field:
+            return Unknown(f"`{name}` is a field and a method")
+        if methods:
+            this = value if value.cls is cls else Object(cls, value.exact)
+            concrete = [each for each in methods if not _is_abstract(each)]
+            return join(self._method(env, node, owner, each, this) for each in concrete) if concrete else None
+        if name[:2] == "__":
             return None
-        stored = self.stored_by_constructor(cls, name)
-        if stored is not None:
-            return self._as_stored(cls, name, stored)
-        library = self.classes.library_base(cls, name)
-        if library is not None:
-            return self._of_library_object(env, node, LibraryObject(library), name)
-        return None
+        return self._declared_field(cls, name) if is_field else self._stored_field(cls, name)
 
-    def _is_above(self, cls: Definition, one: Definition, other: Definition) -> bool:
-        order = [each.node for each in self.classes.lineage(cls)]
-        return order.index(one.node) < order.index(other.node)
-
-    def method(self, env: Env, node: ast.expr, owner: Definition, function: ast.AST, this: Type) -> Type:
+    def _method(self, env: Env, node: ast.expr, owner: Definition, function: ast.AST, this: Type) -> Type:
         """A method as it is read from an object: bound, or what its property returns."""
         assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        if self.classes.is_patched(function.name):
-            return self.note(env.module, node, f"code of the project stores another `{function.name}`")
         kinds = [dotted(each) for each in function.decorator_list]
-        found = Function(owner.module, function, None, this, owner)
-        if "staticmethod" in kinds:
-            found = Function(owner.module, function, None, None, owner)
-        elif "classmethod" in kinds:
-            cls = this.cls if isinstance(this, Object) else owner
-            found = Function(owner.module, function, None, ClassOf(cls), owner)
-        if "property" in kinds:
-            return self.call_function(found, [], {})
-        return self.decorated(found, Env(owner.module))
+        bound = None if kinds == ["staticmethod"] else this
+        found = Function(owner.module, function, None, bound, owner)
+        if kinds == ["property"]:
+            return self.call_function(env, node, found, [], {})
+        return found if kinds == ["staticmethod"] else self.decorated(found, Env(owner.module))
+
+    # -- fields ------------------------------------------------------------------------------------------------------
 
     def _declared_field(self, cls: Definition, name: str) -> Type:
+        """The type of a field by its annotation, and by what the constructor stores where that says more."""
         field = self.classes.fields(cls)[name]
         annotation = field.statement.annotation
         found = self.annotated(field.owner.module, annotation)
@@ -279,14 +184,15 @@ class Objects(Base):
             return Unknown(f"`{name}` has type {text} ({line}); {remedy}", declared=True)
         return self._as_stored(cls, name, found)
 
+    def _stored_field(self, cls: Definition, name: str) -> Type | None:
+        """The type of a field without an annotation; None if no constructor stores it."""
+        found = self.stored_by_constructor(cls, name)
+        return self._as_stored(cls, name, found) if found is not None else None
+
     def _as_stored(self, cls: Definition, name: str, value: Type) -> Type:
         """The type of a field, unless other code may put something else there."""
         if all(isinstance(each, Array | Static | Nothing) for each in options(value)):
-            own = self.is_static_field(cls, name)
-            stacked = (isinstance(each, Array) or (isinstance(each, Static) and each.numpy) for each in options(value))
-            return join(
-                Array() if array and not own else each for each, array in zip(options(value), stacked, strict=True)
-            )
+            return value if self._is_static_field(cls, name) else join(map(_stacked, options(value)))
         if self.classes.is_replaced(cls, name) or self._is_exchanged(name):
             return self._only_declared(cls, name)
         if is_fixed(value):
@@ -305,7 +211,7 @@ class Objects(Base):
         owner, field = self.home
         return name == field and any(each.node is getattr(owner, "node", None) for each in self.classes.lineage(cls))
 
-    def is_static_field(self, cls: Definition, name: str) -> bool:
+    def _is_static_field(self, cls: Definition, name: str) -> bool:
         """True if a field is declared static: jax does not look into it."""
         field = self.classes.fields(cls).get(name)
         keywords = field.default.keywords if field is not None and isinstance(field.default, ast.Call) else []
@@ -325,56 +231,36 @@ class Objects(Base):
         return exchanged[name]
 
     def _may_exchange(self, name: str) -> bool:
-        for module in self.index.modules_with("tree_at"):
-            for call in _calls_of(module, "tree_at"):
-                where = call.args[0] if call.args else None
-                if not isinstance(where, ast.Lambda) or any(isinstance(each, ast.Call) for each in ast.walk(where)):
-                    return True
-                if any(getattr(each, "attr", None) == name for each in ast.walk(where)):
-                    return True
-        modules = self.index.modules_with("replace", name)
-        return any(
-            keyword.arg in (name, None)
-            for module in modules
-            for call in _calls_of(module, "replace")
-            for keyword in call.keywords
-        )
+        for call in self._calls_of("tree_at"):
+            where = call.args[0] if call.args else call
+            if not isinstance(where, ast.Lambda) or any(_may_name(each, name) for each in ast.walk(where)):
+                return True
+        replaced = (each.arg for call in self._calls_of("replace", name) for each in call.keywords)
+        return any(each in (name, None) for each in replaced)
 
-    def _constant_of(self, constant: tuple[Definition, ast.expr], name: str) -> Type:
-        owner, value = constant
-        if self.classes.is_patched(name):
-            return Unknown(f"code of the project stores another `{name}`")
-        with self.silent():
-            found = self.evaluate(value, Env(owner.module))
-        if any(isinstance(each, Given) for each in options(found)):
-            return Unknown(f"`{name}` is what a call returns, and may be a descriptor")
-        return found if is_fixed(found) else Items(getattr(found, "kind", "list"))
+    def _calls_of(self, function: str, *words: str) -> Iterator[ast.Call]:
+        """The calls of all functions and methods of a name, in files that have some words, too."""
+        for module in self.index.modules_with(function, *words):
+            calls = (each for each in nodes_in(module.tree) if isinstance(each, ast.Call))
+            yield from (each for each in calls if (dotted(each.func) or "").rpartition(".")[2] == function)
 
-    def _of_class(self, env: Env, node: ast.expr, cls: Definition, name: str) -> Type:
-        """An attribute of the class itself: an alternative constructor, a static method, a constant."""
-        found = self.classes.method(cls, name)
-        if found is not None:
-            owner, function = found
-            if self.classes.is_patched(name):
-                return self.note(env.module, node, f"code of the project stores another `{name}`")
-            kinds = [dotted(each) for each in function.decorator_list]
-            bound = ClassOf(cls) if "classmethod" in kinds else None
-            return self.decorated(Function(owner.module, function, None, bound, owner), Env(owner.module))
-        constant = self.classes.constant(cls, name)
-        if constant is not None:
-            return self._constant_of(constant, name)
-        if name in ("__name__", "__qualname__", "__doc__"):
-            return Static()
-        return self.note(env.module, node, f"`{cls.name}` has no `{name}` that is shown")
+
+def _may_name(node: ast.AST, attribute: str) -> bool:
+    """True of the attribute of that name, and of calls, which may return any."""
+    return isinstance(node, ast.Call) or getattr(node, "attr", None) == attribute
+
+
+def _stacked(value: Type) -> Type:
+    """What a stack makes of an array in a field: one of jax, of numpy's too."""
+    return Array() if isinstance(value, Array) or (isinstance(value, Static) and value.numpy) else value
+
+
+def _is_abstract(function: ast.AST) -> bool:
+    decorators = getattr(function, "decorator_list", ())
+    return any((dotted(each) or "").endswith("abstractmethod") for each in decorators)
 
 
 def _holds_unknown(value: Type) -> bool:
     """True if the source shows nothing of a part of a value."""
     inner = [each.element for each in options(value) if isinstance(each, Items) and each.element is not None]
     return any(isinstance(each, Unknown | Given) for each in options(value)) or any(map(_holds_unknown, inner))
-
-
-def _calls_of(module: Module, name: str) -> Iterator[ast.Call]:
-    for node in nodes_in(module.tree):
-        if isinstance(node, ast.Call) and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) == name:
-            yield node

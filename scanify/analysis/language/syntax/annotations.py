@@ -91,7 +91,7 @@ class Annotations(Base):
                 return t.LibraryObject(qualname) if qualname.startswith("equinox.nn.") else None
             case External(qualname) if qualname.partition(".")[0] in _SOURCES:
                 if last in _ARRAYS or qualname == "jax.numpy.ndarray":
-                    return t.Array()
+                    return t.Array(certain=not qualname.startswith("numpy."))
                 return t.Static() if last in _STATIC else None
             case _:
                 return None
