@@ -250,8 +250,6 @@ class _LoopWalker(Walker):
     def _elements(self, source: t.Type, env: t.Env, walk: Walk) -> t.Type:
         if isinstance(t.without_none(source), t.Given):
             return t.Array(certain=False)
-        if isinstance(source, t.LibraryObject) and source.qualname.endswith(".Sequential"):
-            source = dict(source.arguments or ()).get(0, source)
         return self.element(env.module, walk.base, source)
 
     def _layers(self, found: t.Type) -> t.Type:

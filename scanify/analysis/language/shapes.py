@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
+from scanify.analysis.lower.text import dotted
 
 SAME_SHAPE = frozenset(
     "relu relu6 silu swish gelu sigmoid tanh softplus elu leaky_relu selu celu hard_tanh hard_sigmoid hard_silu mish "
@@ -62,17 +63,19 @@ def joined(name: str, args: t.Types) -> t.Array | None:
     return resized(carries[0]) if len(parts) > 1 and carries else None
 
 
-def is_cut(index: ast.expr) -> bool:
-    """True if a subscript leaves out a part of an axis: `x[::2]`, `x[:, 1:]`."""
-    slices = index.elts if isinstance(index, ast.Tuple) else [index]
-    ends = [(end, whole) for each in slices if isinstance(each, ast.Slice) for end, whole in _ends(each)]
-    return len(ends) == 2 * len(slices) and any(
-        isinstance(end, ast.Constant) and end.value != whole for end, whole in ends
-    )
+def is_resized(index: ast.expr) -> bool:
+    """True if a subscript adds an axis or leaves out a part of one: `x[:, None]`, `x[::2]`, `x[:, 1:]`."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    if any((isinstance(each, ast.Constant) and each.value is None) or _last(each) == "newaxis" for each in parts):
+        return True
+    slices = [each for each in parts if isinstance(each, ast.Slice)]
+    ends = [(each.lower, 0) for each in slices] + [(each.step, 1) for each in slices]
+    cut = any(isinstance(end, ast.Constant) and end.value != whole for end, whole in ends)
+    return cut and len(slices) == len(parts)
 
 
-def _ends(part: ast.Slice) -> tuple[tuple[ast.expr | None, int], tuple[ast.expr | None, int]]:
-    return (part.lower, 0), (part.step, 1)
+def _last(node: ast.expr) -> str:
+    return (dotted(node) or "").rpartition(".")[2]
 
 
 _DTYPE_AT = {"asarray": 1, "array": 1, "zeros": 1, "ones": 1, "empty": 1, "full": 2, "convert_element_type": 1}

@@ -10,12 +10,10 @@ from scanify.analysis.index.meaning import Package as IndexPackage
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base, code_of
-from scanify.analysis.language.shapes import is_cut, resized
+from scanify.analysis.language.shapes import is_resized, resized
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 from scanify.analysis.lower.scope import scope_of
 from scanify.analysis.lower.text import dotted
-
-_READING = ("jax.numpy.", "jax.random.", "numpy.", "equinox.nn.")
 
 
 class Expressions(Base):
@@ -114,19 +112,12 @@ class Expressions(Base):
     def _unchanged(self, env: t.Env, name: str, value: t.Type) -> t.Type:
         """The value of a local name; a container that other code may hold, and change, has no known elements."""
         found = [each for each in t.options(value) if isinstance(each, t.Items) and t.is_changeable(each)]
-        if name not in self.collected and not all(each.declared for each in found):
-            facts = env.holder_of(name).facts
-            called = (dotted(function) for each, function in facts.passed if each == name)
-            if name in facts.open or not all(each and self._only_reads(env.module, each) for each in called):
-                return t.Unknown(f"other code may change the container `{name}`")
+        known = name in self.collected or all(each.declared for each in found)
+        if not known and name in env.holder_of(name).facts.open:
+            return t.Unknown(f"other code may change the container `{name}`")
         if isinstance(value, t.Items) and value.parts is not None and value.kind == "tuple":
             return replace(value, parts=tuple(map(t.held, value.parts)))
         return value
-
-    def _only_reads(self, module: Module, name: str) -> bool:
-        """True of functions and modules of libraries that keep no container and call no function with it."""
-        meaning = self.index.resolve(module, name)
-        return isinstance(meaning, External) and meaning.qualname.startswith(_READING)
 
     def meaning(self, module: Module, name: str) -> t.Type | None:
         """The type of a dotted name at the top level of a module; None if it stands for nothing that is shown."""
@@ -184,10 +175,7 @@ class Expressions(Base):
         at = index.text if isinstance(index, t.Static) else None
         match value:
             case t.Array():
-                wider = value.shape is not None and _has_new_axis(node.slice)
-                if is_cut(node.slice):
-                    return resized(value)
-                return replace(value, shape=f"{value.shape} with another axis" if wider else None)
+                return resized(value) if is_resized(node.slice) else replace(value, shape=None)
             case t.Given(name=name):
                 return value if name.endswith("]") else t.Given(f"{name}[{ast.unparse(node.slice)}]", value.line)
             case t.Static(text=text):
@@ -271,10 +259,3 @@ class Expressions(Base):
                 if isinstance(each.format_spec, ast.JoinedStr):
                     self._text_of(each.format_spec, env)
         return t.Static()
-
-
-def _has_new_axis(index: ast.expr) -> bool:
-    """True for `[:, None]` and `[jnp.newaxis]`."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    none = any(isinstance(each, ast.Constant) and each.value is None for each in parts)
-    return none or any((dotted(each) or "").endswith("newaxis") for each in parts)
