@@ -28,6 +28,18 @@ def loss(model, x):
 """
 UNIT = "lambda g: g / (1e-6 + jnp.linalg.norm(g))"
 FAR = {
+    "a library that an attribute holds": {
+        "train.py": (
+            f"{HEAD}class Kit:\n    def __init__(self):\n        self.lib = jax\n\n"
+            f"    def step(self, model, x):\n        return self.lib.tree.map({UNIT}, eqx.filter_grad(loss)(model, x))\n"
+        )
+    },
+    "a library that is an argument": {
+        "train.py": (
+            f"{HEAD}def step(lib, model, x):\n    return lib.tree.map({UNIT}, eqx.filter_grad(loss)(model, x))\n\n\n"
+            "step(jax, Model(1), 2)\n"
+        )
+    },
     "an alias of a third module, in a decorator": {
         "kit.py": "from jax import tree_util as forest\n\nover = forest.tree_map\n",
         "deco.py": (

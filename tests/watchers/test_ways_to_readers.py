@@ -88,6 +88,13 @@ WAYS = {
     "value_aux": "def step(x):\n    out = eqx.filter_value_and_grad(loss)(Model(x), x)\n    return ledger.digest(out[1])\n",
     "neg_index": "def step(x):\n    out = eqx.filter_value_and_grad(loss)(Model(x), x)\n    return ledger.digest(out[-1])\n",
     "slice": "def step(x):\n    out = (1, Model(x), 2)\n    return ledger.digest(out[1:])\n",
+    "foreign call": "import runner\n\n\nclass R(runner.Base):\n    pass\n\n\ndef step(x):\n    R()(Model(x))\n",
+    "foreign init": "import runner\n\n\nclass R(runner.Base):\n    pass\n\n\ndef step(x):\n    R(Model(x)).go()\n",
+    "foreign super": "import runner\n\n\nclass R(runner.Base):\n    def __init__(self, m):\n        super().__init__(m)\n\n\ndef step(x):\n    R(Model(x))\n",
+    "made by a class method": "class M(Model):\n    @classmethod\n    def make(cls, x):\n        return cls(x)\n\n\ndef step(x):\n    return ledger.digest(M.make(x))\n",
+    "getattr_module": "import model as mm\n\n\ndef step(x):\n    return ledger.digest(getattr(mm, 'Model')(x))\n",
+    "deep": "def step(x):\n    t = (1, (2, (3, (4, (5, Model(x))))))\n    return ledger.digest(t[1][1][1][1][1])\n",
+    "partial of partial": "def f(a, b, c):\n    return ledger.digest(c)\n\n\ndef step(x):\n    g = functools.partial(f, 1)\n    h = functools.partial(g, 2)\n    return h(Model(x))\n",
     "await": "import asyncio\n\n\nasync def make(x):\n    return Model(x)\n\n\nasync def step(x):\n    net = await make(x)\n    return ledger.digest(net)\n",
 }
 NONE = {

@@ -6,6 +6,7 @@ All functions of a name share their results, all attributes of a name their valu
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
+from scanify.analysis.classes.classes import Classes
 from scanify.analysis.index import Definition, External, Index, Meaning, Module
 from scanify.analysis.language.tables import MEASURES
 from scanify.analysis.lower.nodes import nodes_in
@@ -32,6 +33,8 @@ from scanify.analysis.watchers.values import (
     whole,
 )
 
+# Packages whose classes call nothing of their own with what their objects are passed.
+_BASES = tuple("equinox. typing. typing_extensions. builtins. abc. enum. jaxtyping. optax. haliax. flax.".split())
 _PROPERTIES = {"property", "cached_property"}
 _OPENS = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 _EXPRESSIONS = (ast.Call, ast.Lambda, ast.Attribute, ast.JoinedStr, ast.BinOp)
@@ -43,7 +46,7 @@ class Code(Store):
 
     def __init__(self, index: Index, models: Collection[Definition], lists: Iterable[str]) -> None:
         super().__init__()
-        self.index, self.models = index, {each.node for each in models}
+        self.index, self.classes, self.models = index, Classes(index), {each.node for each in models}
         self.definitions: dict[str, list[tuple[Module, ast.AST]]] = {}
         self._fields = set(MEASURES)
         self._memo: dict[ast.AST, Value] = {}  # of one run
@@ -121,7 +124,7 @@ class Code(Store):
         found |= value_of(*paths, *({UNKNOWN} & atoms))
         if not libraries or len(atoms) > len(libraries) or SUPER in libraries:
             for module, node in self.definitions.get(name, ()):
-                if isinstance(parent_of(module, node), ast.ClassDef):
+                if isinstance(parent_of(module, node), ast.ClassDef) or UNKNOWN in atoms:  # of an object, of a module
                     is_field = _decorators(node) & _PROPERTIES
                     found |= self.read("result", name) if is_field else value_of(Named(name))
         return found
@@ -232,7 +235,8 @@ class Code(Store):
         args, owner = node.args, parent_of(module, node)
         positional = [*args.posonlyargs, *args.args]
         if isinstance(owner, ast.ClassDef) and positional and "staticmethod" not in _decorators(node):
-            self.give(self.object_of(owner), "name", node, positional[0].arg)
+            own = value_of(Named(owner.name)) if "classmethod" in _decorators(node) else self.object_of(module, owner)
+            self.give(own, "name", node, positional[0].arg)
         pairs = [*zip(reversed(positional), reversed(args.defaults), strict=False)]
         pairs += [(arg, value) for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value]
         for arg, default in pairs:
@@ -241,9 +245,12 @@ class Code(Store):
             if each.annotation is not None:
                 self.give(self._annotated(module, each.annotation), "name", node, each.arg)
 
-    def object_of(self, owner: ast.AST) -> Value:
-        """Return an object of a class of the project."""
-        return value_of(OBJECT, *([TREE] if owner in self.models else []))
+    def object_of(self, module: Module, owner: ast.ClassDef) -> Value:
+        """Return an object of a class of the project; the source does not show what it inherits from a library."""
+        lineage = self.classes.lineage(Definition(module, owner.name, owner))
+        bases = [base for each in lineage for base in self.classes.bases(each) if not isinstance(base, Definition)]
+        is_open = any(base is None or not base.qualname.startswith(_BASES) for base in bases)
+        return value_of(OBJECT, *([TREE] if owner in self.models else []), *([UNKNOWN] if is_open else []))
 
     def _annotated(self, module: Module, annotation: ast.expr) -> Value:
         """Return an object of the classes that an annotation names."""
@@ -255,8 +262,9 @@ class Code(Store):
         found = self.index.resolve(module, name) if name else None
         if isinstance(found, External) and found.qualname.startswith(("optax.", "equinox.nn.")):
             return value_of(f"{found.qualname}()")
-        is_class = isinstance(found, Definition) and isinstance(found.node, ast.ClassDef)
-        return self.object_of(found.node) if is_class else NOTHING  # type: ignore[union-attr]
+        if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef):
+            return self.object_of(found.module, found.node)
+        return NOTHING
 
     def assign(self, module: Module, targets: Iterable[ast.expr], value: Value) -> None:
         """Add to the values of targets of an assignment."""

@@ -6,7 +6,6 @@ flow ─> code ─> values
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
-from scanify.analysis.classes.classes import Classes
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
@@ -17,6 +16,7 @@ from scanify.analysis.watchers.library import (
     CONTAINERS,
     GIVES,
     GRADIENTS,
+    JUDGED,
     LAST_TELLS,
     LAST_WRITES,
     TELLS,
@@ -25,6 +25,7 @@ from scanify.analysis.watchers.library import (
     called_arguments,
     role_of,
 )
+from scanify.analysis.watchers.names import callees
 from scanify.analysis.watchers.sharding import PLACING, SHARDED, names_axes
 from scanify.analysis.watchers.values import (
     CONTAINER,
@@ -33,6 +34,7 @@ from scanify.analysis.watchers.values import (
     NOTHING,
     OBJECT,
     PARTIAL,
+    SUPER,
     TREE,
     UNKNOWN,
     VALUED,
@@ -65,7 +67,6 @@ class Flow(Code):
         self.found: dict[tuple[object, ...], Reader] = {}
         self._called: set[str] = set()  # names of functions that code of the project calls
         self._calls: dict[tuple[object, ...], int] = {}  # how many functions were passed these arguments
-        self._classes = Classes(index)
         self._lists = lists
         self._reports = False
         super().__init__(index, models, lists)
@@ -136,7 +137,7 @@ class Flow(Code):
             if isinstance(atom, str) and atom != OBJECT:
                 found |= self._library(module, node, atom, given, named, more)
             else:
-                found |= self._of_project(module, atom, given, named, more)
+                found |= self._of_project(module, node, atom, given, named, more)
         every = join([*given, *named.values(), more])
         if not atoms and isinstance(node, ast.Call) and holds_tree(every):
             self._reads(module, node, f"parameters with {self._not_shown(module, node)}")
@@ -149,7 +150,7 @@ class Flow(Code):
         return f"`{text if len(text) <= 50 else f'{text[:47]}...'}`, which is not shown"
 
     def _of_project(
-        self, module: Module, atom: Atom, given: list[Value], named: dict[str, Value], more: Value
+        self, module: Module, node: ast.expr, atom: Atom, given: list[Value], named: dict[str, Value], more: Value
     ) -> Value:
         """Return the result of a lambda, of all functions and classes of a name, or of calling any object."""
         self.steps += 1
@@ -159,29 +160,31 @@ class Flow(Code):
         several, found = self.definitions.get(name, []), self.read("result", name)
         self._called.add(name)
         call = (name, tuple(given), tuple(named.items()), more)
-        for where, node in several[self._calls.get(call, 0) :]:
-            if isinstance(node, ast.ClassDef):
-                self._constructed(where, node, given, named, more)
-            else:
-                self.bind(where, node, given, named, more)
+        for where, each in several[self._calls.get(call, 0) :]:
+            passed = self._constructed if isinstance(each, ast.ClassDef) else self.bind
+            passed(where, each, given, named, more)
         self._calls[call] = len(several)
         is_tree = holds_tree(join([*given, *named.values(), more]))
-        for _, node in several:
-            if isinstance(node, ast.ClassDef):
-                found |= self.object_of(node) | (MODEL if is_tree else NOTHING)
+        for where, owner in several:
+            if isinstance(owner, ast.ClassDef):
+                made = self.object_of(where, owner)
+                found |= made | (MODEL if is_tree else NOTHING)
+                if is_tree and UNKNOWN in atoms_of(made):
+                    self._reads(module, node, f"parameters with {self._not_shown(module, node)}")
         return found
 
     def _constructed(
-        self, module: Module, node: ast.ClassDef, given: list[Value], named: dict[str, Value], more: Value
+        self, module: Module, node: ast.AST, given: list[Value], named: dict[str, Value], more: Value
     ) -> None:
         """Call the constructor of a class of the project; one that is made for its fields stores its arguments."""
+        assert isinstance(node, ast.ClassDef)
         owner = Definition(module, node.name, node)
-        method = self._classes.method(owner, "__init__")
+        method = self.classes.method(owner, "__init__")
         if method is not None:
             self._called.add("__init__")
             self.bind(method[0].module, method[1], given, named, more)
             return
-        names = [*self._classes.fields(owner)]
+        names = [*self.classes.fields(owner)]
         for name, value in (*zip(names, given, strict=False), *named.items(), *((each, more) for each in names)):
             self.give(whole(value), "attribute", name)
 
@@ -204,10 +207,17 @@ class Flow(Code):
             holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
             self.assign(module, [holder] if holder is not None else [], every)
             return whole(self.value(module, holder)) if holder is not None else every
+        if name == "builtins.super":
+            owner = next((each for each in ancestors(module, node) if isinstance(each, ast.ClassDef)), None)
+            return value_of(SUPER) | (self.object_of(module, owner) if owner is not None else NOTHING)
         if name == "builtins.type" and len(given) == 1:
             return every | value_of(MAKER)
         if name in _BY_NAME and len(given) > 1 and isinstance(node, ast.Call):
             return self._by_name(module, node, name, given)
+        is_judged = name in JUDGED and holds_tree(every)
+        if is_judged and isinstance(node, ast.Call) and name not in callees(self.index, module, node.func):
+            # `find` reads those that are shown
+            self._reads(module, node, f"parameters with `{name}`, by another name")
         return self._listed(module, node, name, every)
 
     def _wrapped(self, module: Module, node: ast.expr, name: str, given: list[Value], others: Value) -> Value:
