@@ -105,19 +105,6 @@ def stream(head: str = "", bases: str = "(eqx.Module)", step: str = "0", advance
 
 
 @pytest.mark.parametrize(
-    "head",
-    [
-        "@dataclasses.dataclass\n",
-        "@dataclasses.dataclass(frozen=True)\n",
-        "class Root:\n    pass\n\n\n@dataclasses.dataclass\n",
-    ],
-)
-def test_an_object_that_is_no_pytree_cannot_be_carried(head: str) -> None:
-    bases = "(Root)" if "Root" in head else ""
-    assert "`stream` is a `Stream`, which is no pytree" in refused("SCN206", stream(head, bases)).reason
-
-
-@pytest.mark.parametrize(
     ("head", "bases"),
     [
         ("", "(eqx.Module)"),

@@ -1,8 +1,7 @@
 """Classes of the project: what they inherit, which are Equinox modules, and where methods and fields are defined."""
 
 import ast
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,8 +19,6 @@ _OTHER_MODULES = frozenset("flax torch haiku keras tensorflow sonnet objax light
 _PLAIN_BASES = frozenset(
     "builtins.object abc.ABC typing.Generic typing.Protocol enum.Enum typing.NamedTuple builtins.Exception".split()
 )
-_PLAIN_DECORATORS = frozenset("dataclasses.dataclass typing.final functools.total_ordering".split())
-_OPAQUE_BASES = _PLAIN_BASES - {"typing.NamedTuple"}
 _HARMLESS_DECORATORS = frozenset(
     "dataclasses.dataclass jaxtyping.jaxtyped typing.final functools.total_ordering beartype.beartype "
     "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
@@ -51,9 +48,7 @@ class Classes(NamedCode):
         self._bases: dict[ast.stmt, tuple[Definition | External | None, ...]] = {}
         self._lineage: dict[ast.stmt, tuple[Definition, ...]] = {}
         self._methods: dict[ast.stmt, dict[str, FunctionNode]] = {}
-        self._special: dict[ast.stmt, frozenset[str]] = {}
         self._fields: dict[ast.stmt, dict[str, Field]] = {}
-        self._module: dict[ast.stmt, bool] = {}
 
     def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
         """The base classes, None for those that cannot be shown."""
@@ -92,19 +87,21 @@ class Classes(NamedCode):
             self._lineage[definition.node] = tuple(found)
         return self._lineage[definition.node]
 
+    def _library_bases(self, definition: Definition) -> Iterator[tuple[Definition, str]]:
+        """The classes of libraries that a class inherits from, through any number of bases of the project."""
+        for owner in self.lineage(definition):
+            yield from ((owner, base.qualname) for base in self.bases(owner) if isinstance(base, External))
+
     def is_module(self, meaning: object) -> bool:
-        """Whether a class is a module of a framework that is known, through any number of bases of the project."""
+        """True if a class is a module of a framework that is known."""
         if isinstance(meaning, External):
             return library_module(meaning.qualname)
         if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef):
             return False
-        if meaning.node not in self._module:
-            self._module[meaning.node] = False
-            own = meaning.name == "Module" and meaning.module.name.partition(".")[0] == "equinox"
-            self._module[meaning.node] = own or any(
-                self.is_module(base) or self._like_module(meaning, base) for base in self.bases(meaning)
-            )
-        return self._module[meaning.node]
+        homes = [each.module.name.partition(".")[0] for each in self.lineage(meaning) if each.name == "Module"]
+        return "equinox" in homes or any(
+            library_module(base) or _like_module(owner, base) for owner, base in self._library_bases(meaning)
+        )
 
     def is_dataclass(self, definition: Definition) -> bool:
         """True of modules and of classes with the decorator `dataclass`, which have a constructor of their fields."""
@@ -113,31 +110,16 @@ class Classes(NamedCode):
         return self.is_module(definition) or any(each.rpartition(".")[2] == "dataclass" for each in names)
 
     def is_nnx(self, meaning: object) -> bool:
-        """Whether a class is a module of Flax NNX, through any number of base classes of the project."""
+        """True if a class is a module of Flax NNX."""
         if not isinstance(meaning, Definition):
             return nnx_module(getattr(meaning, "qualname", ""))
-        return any(
-            isinstance(base, External) and nnx_module(base.qualname)
-            for owner in self.lineage(meaning)
-            for base in self.bases(owner)
-        )
+        return any(nnx_module(base) for _, base in self._library_bases(meaning))
 
     def is_foreign(self, definition: Definition) -> bool:
-        """Whether a class is a module of a framework whose lists no scan of ours goes over: PyTorch, Keras, Haiku."""
-        bases = [base for owner in self.lineage(definition) for base in self.bases(owner)]
-        names = [base.qualname for base in bases if isinstance(base, External)]
+        """True if a class is a module of a framework whose lists no scan of ours goes over: PyTorch, Keras, Haiku."""
+        names = [base for _, base in self._library_bases(definition)]
         return not self.is_module(definition) and any(
             name.partition(".")[0] in _OTHER_MODULES and name.endswith(("Module", "Layer", "Model")) for name in names
-        )
-
-    def is_pytree(self, cls: object) -> bool:
-        """Whether a class of the project is registered as a pytree: jax looks into its objects, and compares none."""
-        if not isinstance(cls, Definition) or not isinstance(cls.node, ast.ClassDef):
-            return False
-        names = {(dotted(getattr(each, "func", each)) or "").rpartition(".")[2] for each in cls.node.decorator_list}
-        calls = re.compile(rf"register_(?:pytree|dataclass)\w*\(\s*{re.escape(cls.name)}\b")
-        return any(name.startswith(("register_pytree", "register_dataclass")) for name in names) or bool(
-            calls.search(cls.module.text)
         )
 
     def is_taken_apart(self, cls: Definition) -> bool:
@@ -145,55 +127,25 @@ class Classes(NamedCode):
 
         A scan takes layers apart and makes them of other arrays: what these functions compute is computed again.
         """
-        if self.is_module(cls) or not self.is_pytree(cls):
-            return False
         own = any(name.startswith("tree_flatten") for owner in self.lineage(cls) for name in self.methods(owner))
-        return own or "register_pytree" in cls.module.text
+        return not self.is_module(cls) and (own or "register_pytree" in cls.module.text)
 
     def is_opaque(self, cls: object) -> bool:
-        """Whether a class of the project is shown to be no pytree: to jax its objects are leaves that are no arrays."""
-        if not isinstance(cls, Definition) or not isinstance(cls.node, ast.ClassDef) or self.is_module(cls):
+        """True if a class is a dataclass without bases that no file registers as a pytree: a leaf that is no array."""
+        if not isinstance(cls, Definition) or not isinstance(cls.node, ast.ClassDef) or cls.node.bases:
             return False
-        for owner in self.lineage(cls):
-            names = [dotted(getattr(each, "func", each)) for each in getattr(owner.node, "decorator_list", ())]
-            meanings = [self.index.resolve(owner.module, name) if name else None for name in names]
-            plain = [getattr(each, "qualname", "") in _PLAIN_DECORATORS for each in meanings]
-            bases = [getattr(each, "qualname", "") for each in self.bases(owner) if not isinstance(each, Definition)]
-            if not all(plain) or not all(each in _OPAQUE_BASES for each in bases) or self.is_pytree(owner):
-                return False
-            if getattr(owner.node, "keywords", ()) or "__init_subclass__" in self.methods(owner):
-                return False
+        names = [dotted(getattr(each, "func", each)) or "?" for each in cls.node.decorator_list]
+        meanings = [getattr(self.index.resolve(cls.module, name), "qualname", "") for name in names]
+        if meanings != ["dataclasses.dataclass"]:
+            return False
         homes = self.index.modules_with(cls.name)
         return not any(home.writes("register_pytree") or home.writes("register_dataclass") for home in homes)
 
-    def _like_module(self, definition: Definition, base: Definition | External | None) -> bool:
-        """Whether a base from another package is a kind of `equinox.Module`, by its name, in a file that uses equinox.
-
-        What turns out to be none is an error when its layers are stacked.
-        """
-        if not isinstance(base, External) or base.qualname.partition(".")[0] in _OTHER_MODULES:
-            return False
-        if "Module" not in base.qualname.rpartition(".")[2]:
-            return False
-        names = definition.module.imports.values()
-        return any(name == "equinox" or name.startswith("equinox.") for name in names)
-
-    def library_base(self, definition: Definition, method: str) -> str | None:
-        """The class of `equinox.nn` that a class inherits a method from, where the project has no other one."""
-        if self.method(definition, method) is not None:
-            return None
-        bases = [base for owner in self.lineage(definition) for base in self.bases(owner)]
-        names = [base.qualname for base in bases if isinstance(base, External) and library_module(base.qualname)]
-        return next((name for name in names if name.startswith("equinox.nn.")), None)
-
     def known_bases(self, definition: Definition) -> bool:
-        """Whether every class that it inherits from is of the project, or one that adds nothing to what it does."""
-        return all(
-            isinstance(base, Definition)
-            or (isinstance(base, External) and (library_module(base.qualname) or base.qualname in _PLAIN_BASES))
-            for owner in self.lineage(definition)
-            for base in self.bases(owner)
-        )
+        """True if every class that it inherits from is of the project, or one that adds nothing to what it does."""
+        shown = all(base is not None for owner in self.lineage(definition) for base in self.bases(owner))
+        names = [base for _, base in self._library_bases(definition)]
+        return shown and all(library_module(name) or name in _PLAIN_BASES for name in names)
 
     def methods(self, definition: Definition) -> dict[str, FunctionNode]:
         """The functions in the body of a class, those under conditions too; of several of one name the last."""
@@ -204,18 +156,14 @@ class Classes(NamedCode):
         return self._methods[node]
 
     def definitions(self, definition: Definition, name: str) -> list[FunctionNode]:
-        """The functions of that name in the body of a class: of several, branches may pick any; setters left out."""
+        """The functions of that name in the body of a class; of several, branches or decorators may pick any."""
         body = definition.node.body if isinstance(definition.node, ast.ClassDef) else []
-        found = [each for each in functions_in(body) if each.name == name]
-        parts = ("setter", "deleter", "getter", "overload")
-        return [each for each in found if not any(ast.unparse(one).endswith(parts) for one in each.decorator_list)]
+        return [each for each in functions_in(body) if each.name == name]
 
     def special_methods(self, definition: Definition) -> frozenset[str]:
         """The names of the form `__name__` that a class and those above it in the project have as methods."""
-        if definition.node not in self._special:
-            names = (name for owner in self.lineage(definition) for name in self.methods(owner))
-            self._special[definition.node] = frozenset(each for each in names if each[:2] == each[-2:] == "__")
-        return self._special[definition.node]
+        names = (name for owner in self.lineage(definition) for name in self.methods(owner))
+        return frozenset(each for each in names if each[:2] == each[-2:] == "__")
 
     def method(self, definition: Definition, name: str) -> tuple[Definition, FunctionNode] | None:
         """The method of that name that an instance of exactly this class has."""
@@ -228,18 +176,13 @@ class Classes(NamedCode):
     def fields(self, definition: Definition) -> dict[str, Field]:
         """The annotated fields, inherited ones first, as a dataclass has them."""
         if definition.node not in self._fields:
-            self._fields[definition.node] = self._annotated(definition)
+            found = self._fields[definition.node] = {}
+            for owner in reversed(self.lineage(definition)):
+                body = owner.node.body if isinstance(owner.node, ast.ClassDef) else []
+                for statement in (each for each in body if isinstance(each, ast.AnnAssign)):
+                    if isinstance(statement.target, ast.Name) and "ClassVar" not in ast.unparse(statement.annotation):
+                        found[statement.target.id] = Field(statement.target.id, owner, statement)
         return self._fields[definition.node]
-
-    def _annotated(self, definition: Definition) -> dict[str, Field]:
-        found: dict[str, Field] = {}
-        for owner in reversed(self.lineage(definition)):
-            for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
-                if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                    if "ClassVar" in ast.unparse(statement.annotation):
-                        continue
-                    found[statement.target.id] = Field(statement.target.id, owner, statement)
-        return found
 
     def constant(self, definition: Definition, name: str) -> tuple[Definition, ast.expr] | None:
         """The value of `name = value` in the body of a class or of one it inherits from."""
@@ -250,39 +193,26 @@ class Classes(NamedCode):
         return None
 
     def is_replaced(self, cls: object, name: str) -> bool:
-        """Whether code outside of the constructor may store into a field of an object of a class; into one of a module
+        """True if code outside of the constructor may store into a field of an object of a class; into one of a module
         of Equinox, which is frozen, only past the class."""
         frozen = isinstance(cls, Definition) and self.is_module(cls) and not self.is_nnx(cls)
-        return self.is_stored(name, forced=frozen)
+        return any(each.forced or not frozen for each in self.index.patches.stores(name))
 
     @cached_property
-    def _inheriting(self) -> tuple[Definition, ...]:
-        """The classes of the project that inherit from another, those in functions too."""
+    def _heirs(self) -> dict[ast.stmt | str, list[Definition]]:
+        """The classes that inherit from each class of the project or of a library, those in functions too."""
+        found: dict[ast.stmt | str, list[Definition]] = {}
         modules = (module for path in self.index.paths_with("class") if (module := self.index.module_at(path)))
-        return tuple(
-            Definition(module, node.name, node)
-            for module in modules
-            for node in nodes_in(module.tree)
-            if isinstance(node, ast.ClassDef) and node.bases
-        )
-
-    @cached_property
-    def _heirs(self) -> dict[ast.stmt, list[Definition]]:
-        found: dict[ast.stmt, list[Definition]] = {}
-        for definition in self._inheriting:
-            for base in self.lineage(definition)[1:]:
-                found.setdefault(base.node, []).append(definition)
+        nodes = ((home, node) for home in modules for node in nodes_in(home.tree) if isinstance(node, ast.ClassDef))
+        for definition in (Definition(home, node.name, node) for home, node in nodes if node.bases):
+            above: set[ast.stmt | str] = {each.node for each in self.lineage(definition)[1:]}
+            for base in above.union(base for _, base in self._library_bases(definition)):
+                found.setdefault(base, []).append(definition)
         return found
 
-    @cached_property
-    def _extended(self) -> frozenset[str]:
-        """The names of the classes of libraries that classes of the project inherit from."""
-        each = (base for node in self._inheriting for base in self.bases(node))
-        return frozenset(base.qualname for base in each if isinstance(base, External))
-
     def has_heirs(self, qualname: str) -> bool:
-        """Whether a class of the project inherits from a class of a library."""
-        return qualname in self._extended
+        """True if a class of the project inherits from a class of a library."""
+        return qualname in self._heirs
 
     def heirs(self, definition: Definition) -> Sequence[Definition]:
         """The classes of the project that inherit from a class."""
@@ -303,14 +233,19 @@ class Classes(NamedCode):
             for decorator in node.decorator_list:
                 name = dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
                 meaning = self.index.resolve(owner.module, name) if name is not None else None
-                if not isinstance(meaning, External) or not is_harmless(meaning):
+                if not isinstance(meaning, External) or meaning.qualname not in _HARMLESS_DECORATORS:
                     return f"`{owner.name}` is made by the decorator `{name or '...'}`"
         return None
 
 
-def is_harmless(decorator: External) -> bool:
-    """Whether a decorator of a library gives the class back that it is given."""
-    return decorator.qualname in _HARMLESS_DECORATORS
+def _like_module(owner: Definition, base: str) -> bool:
+    """True if a base from another package is a kind of `equinox.Module`, by its name, in a file that uses equinox.
+
+    What turns out to be none is an error when its layers are stacked.
+    """
+    names = owner.module.imports.values()
+    known = "Module" in base.rpartition(".")[2] and base.partition(".")[0] not in _OTHER_MODULES
+    return known and any(name == "equinox" or name.startswith("equinox.") for name in names)
 
 
 def library_module(qualname: str) -> bool:

@@ -39,11 +39,6 @@ class NamedCode:
         """Whether code of the project may put something in the place of a method of that name."""
         return bool(self.index.patches.stores(name))
 
-    def is_stored(self, name: str, *, forced: bool) -> bool:
-        """Whether code stores into an attribute of that name, other than a constructor into that of its own object;
-        `forced` asks for stores past a frozen class alone."""
-        return any(each.forced or not forced for each in self.index.patches.stores(name))
-
 
 def _acts(method: FunctionNode) -> bool:
     for each in nodes_in(*method.body):

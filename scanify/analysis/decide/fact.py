@@ -43,7 +43,6 @@ from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.of_list import uses_of
 from scanify.analysis.uses.use import Uses
 
-_REGISTER = "register `{cls}` (`jax.tree_util.register_dataclass`), or make it an `equinox.Module`"
 _SHAPES = "keep the loop: it computes shapes"
 _SUPER = "`super()` without arguments does not work in the function of a scan"
 
@@ -191,10 +190,6 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
         for option in options(body.starts.get(name)):
             if isinstance(option, Function | LibraryFunction | Applied):
                 yield "SCN206", f"`{name}` is a function that each layer makes another one of", place
-            elif isinstance(option, Object) and project.classes.is_opaque(option.cls):
-                cls = option.cls.name
-                text = f"`{name}` is a `{cls}`, which is no pytree: a scan carries arrays and what jax finds arrays in"
-                yield "SCN206", text, place, _REGISTER.format(cls=cls)
         for made in shape.starts.get(name, ()):
             if (called(made) or "").rpartition(".")[2] in ("ShapeDtypeStruct", "eval_shape", "filter_eval_shape"):
                 yield "SCN206", f"`{name}` is a shape without an array", _place(loop, made), _SHAPES

@@ -6,17 +6,7 @@ from collections.abc import Iterator
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.language.types import (
-    GIVEN,
-    Array,
-    Given,
-    Items,
-    LibraryObject,
-    Static,
-    Type,
-    Unknown,
-    options,
-)
+from scanify.analysis.language import types as t
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
@@ -37,7 +27,7 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
     effects = tuple(walker.effects.items())
     found = list(walker.obligations)
     for name, value in made.items():
-        unknowns = (each for each in _held_in(value) if isinstance(each, Unknown) and not each.noted)
+        unknowns = (each for each in _held_in(value) if isinstance(each, t.Unknown) and not each.noted)
         unknown = next((each for each in unknowns if not each.declared), None)
         if unknown is not None:
             text = f"`{name}` of `{cls.name}` is not shown: {unknown.why}"
@@ -49,21 +39,21 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
 class _ConstructorWalker(Walker):
     """Walks a constructor whose arguments are the same for all layers, but for keys."""
 
-    def declared_argument(self, module: Module, arg: ast.arg) -> Type:
+    def declared_argument(self, module: Module, arg: ast.arg) -> t.Type:
         found = super().declared_argument(module, arg)
-        if not isinstance(found, Given):
+        if not isinstance(found, t.Given):
             return found
-        return Array() if is_key_name(arg.arg) else Static(f"{GIVEN}`{arg.arg}`")
+        return t.Array() if is_key_name(arg.arg) else t.Static(f"{t.GIVEN}`{arg.arg}`")
 
 
-def _held_in(value: Type) -> Iterator[Type]:
+def _held_in(value: t.Type) -> Iterator[t.Type]:
     """A value and what containers, objects and the arguments of modules of libraries hold of it."""
-    for option in options(value):
+    for option in t.options(value):
         yield option
         match option:
-            case Items() if option.element is not None:
+            case t.Items() if option.element is not None:
                 yield from _held_in(option.element)
-            case LibraryObject(arguments=arguments):
+            case t.LibraryObject(arguments=arguments):
                 for _, each in arguments or ():
                     yield from _held_in(each)
 

@@ -7,6 +7,7 @@ import ast
 from itertools import zip_longest
 
 from scanify.analysis.language import tables
+from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base, code_of
 from scanify.analysis.language.parts import with_arrays
 from scanify.analysis.language.shapes import (
@@ -17,30 +18,6 @@ from scanify.analysis.language.shapes import (
     row,
 )
 from scanify.analysis.language.syntax.operators import noted_in, why_of
-from scanify.analysis.language.types import (
-    GIVEN,
-    Applied,
-    Array,
-    ClassOf,
-    Env,
-    Function,
-    Given,
-    Items,
-    LibraryFunction,
-    LibraryObject,
-    Named,
-    Nothing,
-    Object,
-    Static,
-    Type,
-    Types,
-    Unknown,
-    is_data,
-    is_static,
-    keywords_of,
-    options,
-    parts_of,
-)
 
 _SAID = {
     "jax.debug.print": "prints for each layer, in the backward pass too if layers are recomputed there",
@@ -60,11 +37,13 @@ HIGHER = frozenset("scan map associative_scan cond switch while_loop fori_loop t
 class Libraries(Base):
     """The part of the walker that calls functions of libraries."""
 
-    def call_library(self, env: Env, node: ast.expr, callee: LibraryFunction, args: Types, keywords: Named) -> Type:
+    def call_library(
+        self, env: t.Env, node: ast.expr, callee: t.LibraryFunction, args: t.Types, keywords: t.Named
+    ) -> t.Type:
         """The type that a listed function returns."""
         qualname = callee.qualname
         package, _, name = qualname.rpartition(".")
-        drawn = qualname == "builtins.next" and any(isinstance(each, Items) and each.own for each in args[:1])
+        drawn = qualname == "builtins.next" and any(isinstance(each, t.Items) and each.own for each in args[:1])
         if callee.of is None and qualname.startswith(tables.IMPURE) and not drawn:
             return self.effect(env.module, node, f"`{code_of(env.module, node)}` has a side effect")
         if (noted := noted_in([*args, *keywords.values()])) is not None:
@@ -80,21 +59,21 @@ class Libraries(Base):
         if name in HIGHER and tables.is_listed(qualname):
             return self._call_higher(env, node, args, keywords)
         if qualname in tables.IDENTITIES:
-            return args[0] if args else Static()
+            return args[0] if args else t.Static()
         if tables.is_listed(qualname):
             return self.computed(env, node, qualname, args, keywords)
         if qualname in _SAID:
             self.notes.setdefault(f"`{qualname}` {_SAID[qualname]}" if not self.muted else "", None)
-            return Nothing()
+            return t.Nothing()
         text = f"`{qualname}` is not on the list of functions that only compute; give a case"
         return self.note(env.module, node, text)
 
-    def computed(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
+    def computed(self, env: t.Env, node: ast.expr, qualname: str, args: t.Types, keywords: t.Named) -> t.Type:
         """The result of a function that only computes, of data."""
         package, _, name = qualname.rpartition(".")
         root = package.partition(".")[0]
         values = [*args, *keywords.values()]
-        out = [keywords.get("out", Nothing()), *(args[1:] if root == "numpy" else ())]
+        out = [keywords.get("out", t.Nothing()), *(args[1:] if root == "numpy" else ())]
         if any(map(_may_be_written, out)) and not self.muted:
             return self.note(env.module, node, "it may write its result into an argument")
         refused = self._not_data(env, node, package, name, values)
@@ -103,59 +82,59 @@ class Libraries(Base):
         if root in _HOST or name in tables.MEASURING:
             return self._of_python(env, node, qualname, args, keywords)
         if name in _LISTS and not (name == "split" and package.endswith("random")):
-            return Items("list", None, Array())
+            return t.Items("list", None, t.Array())
         sizes = args if name in ("arange", "linspace") else args[:1] if name in _SIZED else ()
-        if any(isinstance(each, Array) for size in sizes for each in parts_of(size)):
+        if any(isinstance(each, t.Array) for size in sizes for each in t.parts_of(size)):
             return self.note(env.module, node, "the shape of its result depends on values")
         if name in tables.SHAPED_BY_VALUES and "size" not in keywords:
             return self.note(env.module, node, "the shape of its result depends on values")
         if (found := joined(name, args)) is not None:
             return found
-        arrays = [option for value in values for option in options(value) if isinstance(option, Array)]
+        arrays = [option for value in values for option in t.options(value) if isinstance(option, t.Array)]
         cast = cast_of(name, args, keywords, arrays[name == "where" :])
         shapes = {each.shape for each in arrays} - {None}
-        return Array(shapes.pop() if name in SAME_SHAPE and len(shapes) == 1 else None, cast)
+        return t.Array(shapes.pop() if name in SAME_SHAPE and len(shapes) == 1 else None, cast)
 
-    def _not_data(self, env: Env, node: ast.expr, package: str, name: str, values: Types) -> Unknown | None:
+    def _not_data(self, env: t.Env, node: ast.expr, package: str, name: str, values: t.Types) -> t.Unknown | None:
         """Why a function that computes is passed something else than data; None if it is not."""
         trees = package in ("jax.tree", "jax.tree_util", "equinox", "equinox.nn", "jax")
         takes_functions = name in tables.TAKERS_OF_FUNCTIONS or name in _CALLING
         first = node.args[0] if isinstance(node, ast.Call) and node.args else node
-        for option in (option for value in values for option in options(value)):
-            if takes_functions and not isinstance(option, Array | Static | Nothing | Items):
+        for option in (option for value in values for option in t.options(value)):
+            if takes_functions and not isinstance(option, t.Array | t.Static | t.Nothing | t.Items):
                 return self.note(env.module, node, "it calls the function that it is passed, which is not followed")
-            is_tree = trees and isinstance(option, Object | LibraryObject | Function | Applied | ClassOf)
-            if not is_data(option) and not is_tree:
+            is_tree = trees and isinstance(option, t.Object | t.LibraryObject | t.Function | t.Applied | t.ClassOf)
+            if not t.is_data(option) and not is_tree:
                 return self.note(env.module, node, why_of(first, option))
         return None
 
-    def _of_python(self, env: Env, node: ast.expr, qualname: str, args: Types, keywords: Named) -> Type:
+    def _of_python(self, env: t.Env, node: ast.expr, qualname: str, args: t.Types, keywords: t.Named) -> t.Type:
         """The result of a function that computes in Python: before the loop any, in it of numbers."""
         root, name = qualname.partition(".")[0], qualname.rpartition(".")[2]
         if root in ("collections", "itertools"):
-            return Unknown(f"what `{qualname}` makes keeps what code puts into it")
-        numbers = name in tables.MEASURING or all(map(is_static, (*args, *keywords.values())))
+            return t.Unknown(f"what `{qualname}` makes keeps what code puts into it")
+        numbers = name in tables.MEASURING or all(map(t.is_static, (*args, *keywords.values())))
         if not numbers and (not self.muted or root not in _OF_ARRAYS):
             return self.note(env.module, node, f"`{qualname}` needs the value of an array")
-        return args[0] if root == "copy" and args else Static(None, root == "numpy" and name not in _PYTHON_VALUES)
+        return args[0] if root == "copy" and args else t.Static(None, root == "numpy" and name not in _PYTHON_VALUES)
 
     # -- functions that call functions --------------------------------------------------------------------------------
 
-    def _transformed(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type:
+    def _transformed(self, env: t.Env, node: ast.expr, name: str, args: t.Types, keywords: t.Named) -> t.Type:
         """The function that a transformation of one function returns."""
         if name not in _MAPS | _SAME:
             return self.note(env.module, node, f"what `{name}` returns is not followed")
-        if not args or isinstance(args[0], Array | Static | Nothing | Given):
+        if not args or isinstance(args[0], t.Array | t.Static | t.Nothing | t.Given):
             return self.note(env.module, node, "nothing shows the function that it is passed")
-        if not all(map(is_data, (*args[1:], *keywords.values()))):
+        if not all(map(t.is_data, (*args[1:], *keywords.values()))):
             return self.note(env.module, node, "an argument of the transformation is not understood")
         if name in _MAPS:
             keywords = {**dict(zip(("in_axes", "out_axes"), args[1:], strict=False)), **keywords}
         moved = not all(_is_first_axis(each) for key, each in keywords.items() if key in ("in_axes", "out_axes"))
         mapped = {"in_axes": keywords["in_axes"]} if "in_axes" in keywords else {}
-        return Applied(f"{name} moved" if moved else name, args[0], (), keywords_of(mapped))
+        return t.Applied(f"{name} moved" if moved else name, args[0], (), t.keywords_of(mapped))
 
-    def call_applied(self, env: Env, node: ast.expr, callee: Applied, args: Types, keywords: Named) -> Type:
+    def call_applied(self, env: t.Env, node: ast.expr, callee: t.Applied, args: t.Types, keywords: t.Named) -> t.Type:
         """Call what a transformation returned: it calls the function."""
         name, _, moved = callee.by.partition(" ")
         if name not in _MAPS:
@@ -164,35 +143,35 @@ class Libraries(Base):
         named = {each: with_arrays(value, row) for each, value in keywords.items()}
         return with_arrays(self.call(env, node, callee.function, rows, named), lambda each: of_rows(each, moved))
 
-    def _call_higher(self, env: Env, node: ast.expr, args: Types, keywords: Named) -> Type:
+    def _call_higher(self, env: t.Env, node: ast.expr, args: t.Types, keywords: t.Named) -> t.Type:
         """Call each function that is passed with arrays; the result is a tree of arrays."""
-        for value in (option for each in (*args, *keywords.values()) for option in options(each)):
-            if isinstance(value, Function):
+        for value in (option for each in (*args, *keywords.values()) for option in t.options(each)):
+            if isinstance(value, t.Function):
                 given = value.node.args
                 count = len(given.posonlyargs) + len(given.args) - (value.bound is not None)
-                self.call(env, node, value, [Array()] * count, {})
-            elif isinstance(value, LibraryFunction | Applied | ClassOf):
-                self.call(env, node, value, [Array()], {})
-            elif not is_data(value):
+                self.call(env, node, value, [t.Array()] * count, {})
+            elif isinstance(value, t.LibraryFunction | t.Applied | t.ClassOf):
+                self.call(env, node, value, [t.Array()], {})
+            elif not t.is_data(value):
                 return self.note(env.module, node, why_of(node, value))
-        return Array()
+        return t.Array()
 
 
-def _may_be_written(value: Type) -> bool:
+def _may_be_written(value: t.Type) -> bool:
     """True of arrays of numpy, and of what a caller passes, which may be one."""
-    found = (each for each in options(value) if isinstance(each, Static))
-    return any(each.numpy or (each.text or "").startswith(GIVEN) for each in found)
+    found = (each for each in t.options(value) if isinstance(each, t.Static))
+    return any(each.numpy or (each.text or "").startswith(t.GIVEN) for each in found)
 
 
-def _rows(axes: Type | None, args: Types) -> list[Type]:
+def _rows(axes: t.Type | None, args: t.Types) -> list[t.Type]:
     """What a function sees of each argument that it is mapped over."""
-    parts = axes.parts if isinstance(axes, Items) and axes.parts is not None else (axes,) * len(args)
+    parts = axes.parts if isinstance(axes, t.Items) and axes.parts is not None else (axes,) * len(args)
     pairs = zip_longest(args, parts[: len(args)])
-    return [arg if isinstance(axis, Nothing) else with_arrays(arg, row) for arg, axis in pairs]
+    return [arg if isinstance(axis, t.Nothing) else with_arrays(arg, row) for arg, axis in pairs]
 
 
-def _is_first_axis(value: Type) -> bool:
+def _is_first_axis(value: t.Type) -> bool:
     """True if a mapping is over the first axis: 0, None, or a tuple of those."""
-    if isinstance(value, Items) and value.parts is not None:
+    if isinstance(value, t.Items) and value.parts is not None:
         return all(map(_is_first_axis, value.parts))
-    return isinstance(value, Nothing) or (isinstance(value, Static) and value.text == "0")
+    return isinstance(value, t.Nothing) or (isinstance(value, t.Static) and value.text == "0")

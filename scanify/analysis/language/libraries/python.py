@@ -4,31 +4,10 @@ import ast
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language import tables
+from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.shapes import dtype_of
 from scanify.analysis.language.syntax.operators import why_of
-from scanify.analysis.language.types import (
-    Array,
-    ClassOf,
-    Env,
-    Given,
-    Items,
-    LibraryFunction,
-    LibraryObject,
-    Named,
-    Nothing,
-    Object,
-    Static,
-    Type,
-    Types,
-    Unknown,
-    is_data,
-    is_static,
-    join,
-    options,
-    parts_of,
-    without_none,
-)
 
 _CONTAINERS = {"reversed": "iterator", "iter": "iterator", "frozenset": "set"} | {
     name: name for name in ("list", "tuple", "set", "dict")
@@ -45,97 +24,106 @@ _UPDATES = frozenset("set add subtract multiply mul divide power min max apply g
 class Python(Base):
     """The part of the walker that calls Python's own functions and methods."""
 
-    def call_builtin(self, env: Env, node: ast.expr, name: str, args: Types, keywords: Named) -> Type:
+    def call_builtin(self, env: t.Env, node: ast.expr, name: str, args: t.Types, keywords: t.Named) -> t.Type:
         module = env.module
-        unknown = next((each for each in args if isinstance(without_none(each), Unknown)), None)
+        unknown = next((each for each in args if isinstance(t.without_none(each), t.Unknown)), None)
         if name.endswith(_EXCEPTIONS):
-            return Static()
-        if any(not is_data(each) or isinstance(each, LibraryFunction) for each in keywords.values()):
+            return t.Static()
+        if any(not t.is_data(each) or isinstance(each, t.LibraryFunction) for each in keywords.values()):
             return self.note(module, node, "it calls a function that it is passed")
         if unknown is not None:
             return self.note(module, node, why_of(node, unknown))
         if name == "isinstance" and len(args) == 2:
             return self._asked(env, node, args)
-        if name == "len" and not any(isinstance(each, Object) for value in args for each in options(value)):
-            return Static()
-        if name == "range" and all(map(is_static, args)):
-            return Items("tuple", None, Static(), self.own)
+        if name == "len" and not any(isinstance(each, t.Object) for value in args for each in t.options(value)):
+            return t.Static()
+        if name == "range" and all(map(t.is_static, args)):
+            return t.Items("tuple", None, t.Static(), self.own)
         if name == "dict" and not args:
-            return Items("dict", None, join(keywords.values()) if keywords else None, self.own)
+            return t.Items("dict", None, t.join(keywords.values()) if keywords else None, self.own)
         if name in _CONTAINERS and name != "dict":
             element = self.element(module, node, args[0]) if args else None
-            if "set" not in name or element is None or is_static(element):
-                return Items(_CONTAINERS[name], None if args else (), element, self.own)
+            if "set" not in name or element is None or t.is_static(element):
+                return t.Items(_CONTAINERS[name], None if args else (), element, self.own)
         if name in _ITERATORS:
             inner = [self.element(module, node, each) for each in (args[:1] if name == "enumerate" else args)]
-            parts = (Static(), *inner) if name == "enumerate" else tuple(inner)
-            return Items("iterator", None, Items("tuple", parts, None, self.own), self.own)
+            parts = (t.Static(), *inner) if name == "enumerate" else tuple(inner)
+            return t.Items("iterator", None, t.Items("tuple", parts, None, self.own), self.own)
         if name in _OF_NUMBERS or name == "range":
             return self._of_numbers(env, node, name, args)
         return self.note(module, node, f"`{name}` is not on the list of functions that only compute")
 
-    def _of_numbers(self, env: Env, node: ast.expr, name: str, args: Types) -> Type:
+    def _of_numbers(self, env: t.Env, node: ast.expr, name: str, args: t.Types) -> t.Type:
         """The result of a function that computes with Python's numbers; `sum` adds up arrays, too."""
         if any(self.asks(env, node, each, f"__{name}__", "__index__", "__float__") for each in args):
-            return Static()
-        inner = [each.element or Static() if isinstance(each, Items) else each for each in args]
-        if all(map(is_static, inner)):
-            return Items("list", None, join(inner), self.own) if name == "sorted" else Static()
-        if name in ("sum", "abs") and all(is_data(each) and not isinstance(each, Given) for each in inner):
-            return Array()
-        bad = next((each for each in args if not is_static(each)), Nothing())
+            return t.Static()
+        inner = [each.element or t.Static() if isinstance(each, t.Items) else each for each in args]
+        if all(map(t.is_static, inner)):
+            return t.Items("list", None, t.join(inner), self.own) if name == "sorted" else t.Static()
+        if name in ("sum", "abs") and all(t.is_data(each) and not isinstance(each, t.Given) for each in inner):
+            return t.Array()
+        bad = next((each for each in args if not t.is_static(each)), t.Nothing())
         return self.note(env.module, node, why_of(node, bad))
 
-    def _asked(self, env: Env, node: ast.expr, args: Types) -> Type:
+    def _asked(self, env: t.Env, node: ast.expr, args: t.Types) -> t.Type:
         """`isinstance(value, classes)`, unless a class decides, or a scan makes another class of the value."""
-        for each in options(args[0]):
-            if isinstance(each, Object) and self.classes.method(each.cls, "__class__") is not None:
+        for each in t.options(args[0]):
+            if isinstance(each, t.Object) and self.classes.method(each.cls, "__class__") is not None:
                 return self.note(env.module, node, f"`{each.cls.name}` says itself of which class it is")
-        kinds = args[1].parts if isinstance(args[1], Items) and args[1].parts is not None else (args[1],)
+        kinds = args[1].parts if isinstance(args[1], t.Items) and args[1].parts is not None else (args[1],)
         for each in kinds:
-            if isinstance(each, ClassOf) and isinstance(each.cls, Definition):
+            if isinstance(each, t.ClassOf) and isinstance(each.cls, Definition):
                 self.understood_class(env, node, each.cls)
-            elif not isinstance(each, ClassOf | LibraryFunction) or getattr(each, "qualname", "").startswith("numpy"):
+            elif not isinstance(each, t.ClassOf | t.LibraryFunction) or getattr(each, "qualname", "").startswith(
+                "numpy"
+            ):
                 return self.note(env.module, node, "a scan may make another class of the value")
-        return Static()
+        return t.Static()
 
     # -- methods -----------------------------------------------------------------------------------------------------
 
     def call_method(
-        self, env: Env, node: ast.expr, callee: LibraryFunction, package: str, name: str, args: Types, keywords: Named
-    ) -> Type:
+        self,
+        env: t.Env,
+        node: ast.expr,
+        callee: t.LibraryFunction,
+        package: str,
+        name: str,
+        args: t.Types,
+        keywords: t.Named,
+    ) -> t.Type:
         match callee.of:
-            case Items() as container:
+            case t.Items() as container:
                 return self._of_container(env, node, container, name, args)
-            case Array() if name in tables.CONCRETE_METHODS:
+            case t.Array() if name in tables.CONCRETE_METHODS:
                 return self.note(env.module, node, "it needs the value of an array, which a scan does not have")
-            case Array(cast=cast) as array if name == "reshape":
-                if any(isinstance(each, Array) for size in args for each in parts_of(size)):
+            case t.Array(cast=cast) as array if name == "reshape":
+                if any(isinstance(each, t.Array) for size in args for each in t.parts_of(size)):
                     return self.note(env.module, node, "the shape of its result depends on values")
-                refused = next((each for each in args if not is_data(each)), None)
-                return Array(None, cast) if refused is None else self.note(env.module, node, why_of(node, refused))
-            case Array(shape=shape, certain=certain) if name == "astype" and len(args) == 1 and is_data(args[0]):
-                return Array(shape, dtype_of(args[0]), certain)
-            case Array() as array if name in tables.ARRAY_METHODS:
+                refused = next((each for each in args if not t.is_data(each)), None)
+                return t.Array(None, cast) if refused is None else self.note(env.module, node, why_of(node, refused))
+            case t.Array(shape=shape, certain=certain) if name == "astype" and len(args) == 1 and t.is_data(args[0]):
+                return t.Array(shape, dtype_of(args[0]), certain)
+            case t.Array() as array if name in tables.ARRAY_METHODS:
                 return self.computed(env, node, f"jax.numpy.{name}", [array, *args], keywords)
-            case LibraryObject(qualname="jax.at", arguments=tuple() as held) if name in _UPDATES:
+            case t.LibraryObject(qualname="jax.at", arguments=tuple() as held) if name in _UPDATES:
                 values = [*args, *keywords.values()]
-                if all(isinstance(each, Array | Static | Given | Items) for each in values):
-                    return dict(held)["of"] if name != "get" else Array()
+                if all(isinstance(each, t.Array | t.Static | t.Given | t.Items) for each in values):
+                    return dict(held)["of"] if name != "get" else t.Array()
         return self.note(env.module, node, f"`.{name}` is not listed")
 
-    def _of_container(self, env: Env, node: ast.expr, of: Items, name: str, args: Types) -> Type:
+    def _of_container(self, env: t.Env, node: ast.expr, of: t.Items, name: str, args: t.Types) -> t.Type:
         """A method of a container: what is not known to read it changes it."""
         holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
-        element = of.element or Nothing()
+        element = of.element or t.Nothing()
         if name in ("items", "values", "keys"):
             self.in_order(env.module, holder, of)
-            rows = {"items": Items("tuple", (Static(), element), None, self.own), "values": element}
-            return Items("iterator", None, rows.get(name, Static()), self.own)
+            rows = {"items": t.Items("tuple", (t.Static(), element), None, self.own), "values": element}
+            return t.Items("iterator", None, rows.get(name, t.Static()), self.own)
         if name == "append" and len(args) == 1:
             self.change(env, node, holder, of, args[0])
-            return Nothing()
+            return t.Nothing()
         text = f"`.{name}` of a container is not listed"
         if name not in _READS:
-            self.change(env, node, holder, of, Unknown(text))
+            self.change(env, node, holder, of, t.Unknown(text))
         return self.note(env.module, node, text)

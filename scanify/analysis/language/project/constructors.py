@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
+from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base
-from scanify.analysis.language.types import Env, Function, Given, Object, Type, Unknown, join
 
 _HOOKS = frozenset({"__post_init__", "__check_init__"})
 _CALLING = frozenset({"converter", "default_factory"})  # arguments of `field` that are called
@@ -15,21 +15,21 @@ _CALLING = frozenset({"converter", "default_factory"})  # arguments of `field` t
 class Constructors(Base):
     """The part of the walker that runs constructors; `making` are the objects that are made, with their fields."""
 
-    making: list[tuple[Object, dict[str, Type]]]
-    stored: dict[ast.AST, dict[str, Type]]
+    making: list[tuple[t.Object, dict[str, t.Type]]]
+    stored: dict[ast.AST, dict[str, t.Type]]
 
     def construct(
-        self, env: Env, node: ast.expr, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
-    ) -> Type:
+        self, env: t.Env, node: ast.expr, cls: Definition, args: Sequence[t.Type], keywords: Mapping[str, t.Type]
+    ) -> t.Type:
         if not self.understood_class(env, node, cls):
-            return Unknown(f"the class `{cls.name}` is not understood", noted=not self.muted)
+            return t.Unknown(f"the class `{cls.name}` is not understood", noted=not self.muted)
         if not self.muted:
             self.run_constructor(env, node, cls, args, keywords)
-        return Object(cls, exact=True)
+        return t.Object(cls, exact=True)
 
     def run_constructor(
-        self, env: Env, node: ast.AST, cls: Definition, args: Sequence[Type], keywords: Mapping[str, Type]
-    ) -> dict[str, Type]:
+        self, env: t.Env, node: ast.AST, cls: Definition, args: Sequence[t.Type], keywords: Mapping[str, t.Type]
+    ) -> dict[str, t.Type]:
         """Walk the constructor of a class and return the types of the fields that it stores."""
         method = self.classes.method(cls, "__init__")
         self._note_hooks(env, node, cls, own=method is not None)
@@ -38,13 +38,13 @@ class Constructors(Base):
                 self.note(env.module, node, f"`{cls.name}` has no constructor that is shown")
             return {}
         owner, function = method
-        this, made = Object(cls, exact=True), dict[str, Type]()
+        this, made = t.Object(cls, exact=True), dict[str, t.Type]()
         self.making.append((this, made))
-        self.call_function(env, node, Function(owner.module, function, None, this, owner), args, keywords)
+        self.call_function(env, node, t.Function(owner.module, function, None, this, owner), args, keywords)
         self.making.pop()
         return made
 
-    def _note_hooks(self, env: Env, node: ast.AST, cls: Definition, *, own: bool) -> None:
+    def _note_hooks(self, env: t.Env, node: ast.AST, cls: Definition, *, own: bool) -> None:
         """Note functions that run before or behind a constructor; one of the class's own has no `__post_init__`."""
         hooks = (_HOOKS - {"__post_init__"} if own else _HOOKS) & self.classes.special_methods(cls)
         defaults = (each.default for each in self.classes.fields(cls).values())
@@ -52,7 +52,7 @@ class Constructors(Base):
         for name in (*sorted(hooks), *(each for each in keywords if each in _CALLING)):
             self.note(env.module, node, f"`{cls.name}` has a `{name}`, which is not followed")
 
-    def stored_by_constructor(self, cls: Definition, name: str) -> Type | None:
+    def stored_by_constructor(self, cls: Definition, name: str) -> t.Type | None:
         """What the constructor of a class stores in a field when it is called with anything that it declares."""
         if cls.node not in self.stored:
             self.stored[cls.node] = {}  # while its constructor is walked
@@ -60,35 +60,35 @@ class Constructors(Base):
                 self.stored[cls.node] = self.run_as_declared(cls)
         return self.stored[cls.node].get(name)
 
-    def run_as_declared(self, cls: Definition) -> dict[str, Type]:
+    def run_as_declared(self, cls: Definition) -> dict[str, t.Type]:
         """Walk the constructor of a class with what its annotations declare for its arguments."""
         method = self.classes.method(cls, "__init__")
         if method is None:
-            return self.run_constructor(Env(cls.module), cls.node, cls, [], {})
+            return self.run_constructor(t.Env(cls.module), cls.node, cls, [], {})
         module, function = method[0].module, method[1]
         plain = [*function.args.posonlyargs, *function.args.args][1:]
         named = {each.arg: self.declared_argument(module, each) for each in function.args.kwonlyargs}
         args = [self.declared_argument(module, each) for each in plain]
-        return self.run_constructor(Env(module), function, cls, args, named)
+        return self.run_constructor(t.Env(module), function, cls, args, named)
 
-    def declared_argument(self, module: Module, arg: ast.arg) -> Type:
+    def declared_argument(self, module: Module, arg: ast.arg) -> t.Type:
         """The type of a parameter by its annotation; `Given` if it has none."""
         if arg.annotation is None:
-            return Given(arg.arg, module.place(arg).named)
+            return t.Given(arg.arg, module.place(arg).named)
         found = self.annotated(module, arg.annotation)
         line = module.place(arg.annotation).named
         text = f"`{arg.arg}` has type {module.code(arg.annotation)} ({line}); give a case, or annotate it"
-        return found or Unknown(text, declared=True)
+        return found or t.Unknown(text, declared=True)
 
-    def store_own(self, name: str, value: Type, env: Env) -> None:
+    def store_own(self, name: str, value: t.Type, env: t.Env) -> None:
         """`self.name = value` in a constructor."""
         this, made = self.making[-1]
         field = self.classes.fields(this.cls).get(name)
         keywords = field.default.keywords if field is not None and isinstance(field.default, ast.Call) else []
         if any(each.arg == "converter" for each in keywords):
-            value = Unknown(f"`{name}` has a `converter`, which is not followed")
-        made[name] = join([made[name], value]) if name in made else value
+            value = t.Unknown(f"`{name}` has a `converter`, which is not followed")
+        made[name] = t.join([made[name], value]) if name in made else value
 
-    def is_made_now(self, value: Type | None) -> bool:
+    def is_made_now(self, value: t.Type | None) -> bool:
         """True of the object whose constructor is being walked."""
         return bool(self.making) and value is self.making[-1][0]

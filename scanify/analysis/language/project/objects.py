@@ -6,31 +6,10 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.language import tables
+from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base
 from scanify.analysis.language.shapes import cast_of
 from scanify.analysis.language.syntax.operators import why_of
-from scanify.analysis.language.types import (
-    GIVEN,
-    Array,
-    ClassOf,
-    Env,
-    Function,
-    Given,
-    Items,
-    LibraryFunction,
-    LibraryObject,
-    Nothing,
-    Object,
-    Package,
-    Static,
-    Type,
-    Unknown,
-    is_data,
-    is_fixed,
-    join,
-    options,
-    without_none,
-)
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
 
@@ -40,66 +19,66 @@ _INTERCEPTING = frozenset({"__getattr__", "__getattribute__", "__setattr__", "__
 class Objects(Base):
     """The part of the walker that knows attributes and classes."""
 
-    def attribute(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
-        known = without_none(value)
-        return join(self._attribute_of(env, node, option, name) for option in options(known))
+    def attribute(self, env: t.Env, node: ast.expr, value: t.Type, name: str) -> t.Type:
+        known = t.without_none(value)
+        return t.join(self._attribute_of(env, node, option, name) for option in t.options(known))
 
-    def _attribute_of(self, env: Env, node: ast.expr, value: Type, name: str) -> Type:
+    def _attribute_of(self, env: t.Env, node: ast.expr, value: t.Type, name: str) -> t.Type:
         match value:
-            case Array() | Given():
+            case t.Array() | t.Given():
                 return self._of_array(env, node, value, name)
-            case Static(text=text):
+            case t.Static(text=text):
                 if self.asks(env, node, value, name, "__getattr__", "__getattribute__"):
-                    return Unknown(f"a class of the project has its own `{name}`")
+                    return t.Unknown(f"a class of the project has its own `{name}`")
                 if id(node) in self.called:
                     return self.note(env.module, node, f"`.{name}` of a Python value is not listed")
-                return Static(f"{text}.{name}" if (text or "").startswith(GIVEN) else None)
-            case Items():
-                return LibraryFunction(f"items.{name}", value)
-            case Package(qualname=qualname):
+                return t.Static(f"{text}.{name}" if (text or "").startswith(t.GIVEN) else None)
+            case t.Items():
+                return t.LibraryFunction(f"items.{name}", value)
+            case t.Package(qualname=qualname):
                 meaning = self.index.resolve_absolute(env.module, f"{qualname}.{name}")
-                return self.of_meaning(meaning) or Unknown(f"`{qualname}.{name}` is not shown")
-            case LibraryFunction(qualname=qualname, of=None) | ClassOf(cls=str(qualname)):
+                return self.of_meaning(meaning) or t.Unknown(f"`{qualname}.{name}` is not shown")
+            case t.LibraryFunction(qualname=qualname, of=None) | t.ClassOf(cls=str(qualname)):
                 return self.of_library(f"{qualname}.{name}")
-            case LibraryObject(qualname="jax.at"):
-                return LibraryFunction(f"jax.at.{name}", value)
-            case Object():
+            case t.LibraryObject(qualname="jax.at"):
+                return t.LibraryFunction(f"jax.at.{name}", value)
+            case t.Object():
                 return self._of_object(env, node, value, name)
-            case Unknown():
+            case t.Unknown():
                 return self.unknown(env.module, node, value)
-            case LibraryObject(qualname=qualname) if name in ("weight", "bias") and not self.classes.is_patched(name):
-                return join([Array(), Nothing()]) if name == "bias" else Array()
-            case LibraryObject(qualname=qualname):
+            case t.LibraryObject(qualname=qualname) if name in ("weight", "bias") and not self.classes.is_patched(name):
+                return t.join([t.Array(), t.Nothing()]) if name == "bias" else t.Array()
+            case t.LibraryObject(qualname=qualname):
                 return self.note(env.module, node, f"`{name}` of a `{qualname}` is not listed")
             case _:
                 holder = node.value if isinstance(node, ast.Attribute) else node
                 return self.note(env.module, node, why_of(holder, value))
 
-    def _of_array(self, env: Env, node: ast.expr, value: Array | Given, name: str) -> Type:
-        uncertain = isinstance(value, Given) or not value.certain
+    def _of_array(self, env: t.Env, node: ast.expr, value: t.Array | t.Given, name: str) -> t.Type:
+        uncertain = isinstance(value, t.Given) or not value.certain
         if uncertain and (self.classes.acts(name) or self.classes.is_patched(name)):
             return self.note(env.module, node, f"a class of the project has its own `{name}`")
         if name in tables.MEASURES:
-            shape = value.shape if isinstance(value, Array) else None
-            return Static(f"{name}:{shape}" if shape else None)
-        if isinstance(value, Given) and not self.muted:
+            shape = value.shape if isinstance(value, t.Array) else None
+            return t.Static(f"{name}:{shape}" if shape else None)
+        if isinstance(value, t.Given) and not self.muted:
             return self.note(env.module, node, why_of(node, value))
-        if isinstance(value, Given):
-            value = Array(value.name, None, False)
+        if isinstance(value, t.Given):
+            value = t.Array(value.name, None, False)
         if name == "T" and value.shape is not None:
             return replace(value, shape=value.shape[:-2] if value.shape.endswith(" T") else f"{value.shape} T")
         if name in tables.VIEWS:
-            return Array(None, cast_of(name, (), {}, [value]), value.certain)
+            return t.Array(None, cast_of(name, (), {}, [value]), value.certain)
         if name == "at":
-            return LibraryObject("jax.at", (("of", value),))
-        return LibraryFunction(f"array.{name}", value)
+            return t.LibraryObject("jax.at", (("of", value),))
+        return t.LibraryFunction(f"array.{name}", value)
 
-    def of_library(self, qualname: str) -> Type:
+    def of_library(self, qualname: str) -> t.Type:
         """The type of something of a library, by its qualified name."""
         is_class = qualname.startswith("equinox.nn.") and qualname.rpartition(".")[2][:1].isupper()
-        return ClassOf(qualname) if is_class else LibraryFunction(qualname)
+        return t.ClassOf(qualname) if is_class else t.LibraryFunction(qualname)
 
-    def of_meaning(self, meaning: object) -> Type | None:
+    def of_meaning(self, meaning: object) -> t.Type | None:
         """The type of what an import inside a function brings."""
         match meaning:
             case Definition() as definition:
@@ -108,11 +87,11 @@ class Objects(Base):
                 return self.of_library(qualname)
             case _:
                 name = getattr(meaning, "name", None)
-                return Package(name) if isinstance(name, str) else None
+                return t.Package(name) if isinstance(name, str) else None
 
     # -- classes of the project ------------------------------------------------------------------------------------
 
-    def understood_class(self, env: Env, node: ast.AST, cls: Definition) -> bool:
+    def understood_class(self, env: t.Env, node: ast.AST, cls: Definition) -> bool:
         """True if nothing intercepts what an object of the class does; else the reason is an obligation."""
         odd = self.classes.oddity(cls)
         if odd is None and not self.classes.known_bases(cls):
@@ -127,18 +106,18 @@ class Objects(Base):
             self.note(env.module, node, odd)
         return odd is None
 
-    def _of_object(self, env: Env, node: ast.expr, value: Object, name: str) -> Type:
+    def _of_object(self, env: t.Env, node: ast.expr, value: t.Object, name: str) -> t.Type:
         """The attribute of an object, a method, a property or a field, in each class that it may be of."""
         classes = [value.cls] if value.exact else [value.cls, *self.classes.heirs(value.cls)]
         for cls in classes:
             if not self.understood_class(env, node, cls):
-                return Unknown(f"the class `{cls.name}` is not understood", noted=not self.muted)
+                return t.Unknown(f"the class `{cls.name}` is not understood", noted=not self.muted)
         found = [self._in_class(env, node, value, cls, name) for cls in classes]
         if any(found):
-            return join(found)
+            return t.join(found)
         return self.note(env.module, node, f"`{value.cls.name}` has no `{name}` that is shown")
 
-    def _in_class(self, env: Env, node: ast.expr, value: Object, cls: Definition, name: str) -> Type | None:
+    def _in_class(self, env: t.Env, node: ast.expr, value: t.Object, cls: Definition, name: str) -> t.Type | None:
         if self.is_made_now(value) and name in self.making[-1][1]:
             return self.making[-1][1][name]
         if self.classes.is_patched(name):
@@ -146,34 +125,33 @@ class Objects(Base):
         owners = [(owner, self.classes.definitions(owner, name)) for owner in self.classes.lineage(cls)]
         owner, methods = next(((owner, found) for owner, found in owners if found), (cls, []))
         is_field = name in self.classes.fields(cls)
-        if methods and is_field:
-            return Unknown(f"`{name}` is a field and a method")
+        if len(methods) > 1 or (methods and is_field):
+            return t.Unknown(f"`{name}` is defined in several ways")
         if methods:
-            this = value if value.cls is cls else Object(cls, value.exact)
-            concrete = [each for each in methods if not _is_abstract(each)]
-            return join(self._method(env, node, owner, each, this) for each in concrete) if concrete else None
+            this = value if value.cls is cls else t.Object(cls, value.exact)
+            return None if _is_abstract(methods[0]) else self._method(env, node, owner, methods[0], this)
         if name[:2] == "__":
             return None
         return self._declared_field(cls, name) if is_field else self._stored_field(cls, name)
 
-    def _method(self, env: Env, node: ast.expr, owner: Definition, function: ast.AST, this: Type) -> Type:
+    def _method(self, env: t.Env, node: ast.expr, owner: Definition, function: ast.AST, this: t.Type) -> t.Type:
         """A method as it is read from an object: bound, or what its property returns."""
         assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         kinds = [dotted(each) for each in function.decorator_list]
         bound = None if kinds == ["staticmethod"] else this
-        found = Function(owner.module, function, None, bound, owner)
+        found = t.Function(owner.module, function, None, bound, owner)
         if kinds == ["property"]:
             return self.call_function(env, node, found, [], {})
-        return found if kinds == ["staticmethod"] else self.decorated(found, Env(owner.module))
+        return found if kinds == ["staticmethod"] else self.decorated(found, t.Env(owner.module))
 
     # -- fields ------------------------------------------------------------------------------------------------------
 
-    def _declared_field(self, cls: Definition, name: str) -> Type:
+    def _declared_field(self, cls: Definition, name: str) -> t.Type:
         """The type of a field by its annotation, and by what the constructor stores where that says more."""
         field = self.classes.fields(cls)[name]
         annotation = field.statement.annotation
         found = self.annotated(field.owner.module, annotation)
-        if found is None or not is_data(found):
+        if found is None or not t.is_data(found):
             stored = self.stored_by_constructor(cls, name)
             if stored is not None and not _holds_unknown(stored):
                 found = stored
@@ -181,28 +159,28 @@ class Objects(Base):
             line = field.owner.module.place(annotation).named
             text = field.owner.module.code(annotation)
             remedy = "give a case" if "Callable" in text else "give a case, or annotate the field"
-            return Unknown(f"`{name}` has type {text} ({line}); {remedy}", declared=True)
+            return t.Unknown(f"`{name}` has type {text} ({line}); {remedy}", declared=True)
         return self._as_stored(cls, name, found)
 
-    def _stored_field(self, cls: Definition, name: str) -> Type | None:
+    def _stored_field(self, cls: Definition, name: str) -> t.Type | None:
         """The type of a field without an annotation; None if no constructor stores it."""
         found = self.stored_by_constructor(cls, name)
         return self._as_stored(cls, name, found) if found is not None else None
 
-    def _as_stored(self, cls: Definition, name: str, value: Type) -> Type:
+    def _as_stored(self, cls: Definition, name: str, value: t.Type) -> t.Type:
         """The type of a field, unless other code may put something else there."""
-        if all(isinstance(each, Array | Static | Nothing) for each in options(value)):
-            return value if self._is_static_field(cls, name) else join(map(_stacked, options(value)))
-        if self.classes.is_replaced(cls, name) or self._is_exchanged(name):
+        if all(isinstance(each, t.Array | t.Static | t.Nothing) for each in t.options(value)):
+            return value if self._is_static_field(cls, name) else t.join(map(_stacked, t.options(value)))
+        if self._is_exchanged(name):
             return self._only_declared(cls, name)
-        if is_fixed(value):
+        if t.is_fixed(value):
             return value
-        if isinstance(value, Items) and self._is_home(cls, name):
+        if isinstance(value, t.Items) and self._is_home(cls, name):
             return replace(value, declared=True)
         declared = self._only_declared(cls, name)
         # Code may change what a list holds; to change the list itself is still an effect.
-        is_list = isinstance(value, Items) and value.kind == "list" and isinstance(declared, Unknown)
-        return Items("list", None, declared) if is_list else declared
+        is_list = isinstance(value, t.Items) and value.kind == "list" and isinstance(declared, t.Unknown)
+        return t.Items("list", None, declared) if is_list else declared
 
     home: tuple[Definition | None, str | None] = (None, None)  # the class and the field of the layers
 
@@ -217,11 +195,11 @@ class Objects(Base):
         keywords = field.default.keywords if field is not None and isinstance(field.default, ast.Call) else []
         return any(each.arg == "static" and ast.unparse(each.value) != "False" for each in keywords)
 
-    def _only_declared(self, cls: Definition, name: str) -> Type:
+    def _only_declared(self, cls: Definition, name: str) -> t.Type:
         """What the annotation of a field says, whatever its constructor stores."""
         field = self.classes.fields(cls).get(name)
         declared = self.annotated(field.owner.module, field.statement.annotation) if field is not None else None
-        return declared or Unknown(f"code of the project may put something else into `{name}`")
+        return declared or t.Unknown(f"code of the project may put something else into `{name}`")
 
     def _is_exchanged(self, name: str) -> bool:
         """True if code of the project may name a field in `tree_at` or `replace`."""
@@ -250,9 +228,9 @@ def _may_name(node: ast.AST, attribute: str) -> bool:
     return isinstance(node, ast.Call) or getattr(node, "attr", None) == attribute
 
 
-def _stacked(value: Type) -> Type:
+def _stacked(value: t.Type) -> t.Type:
     """What a stack makes of an array in a field: one of jax, of numpy's too."""
-    return Array() if isinstance(value, Array) or (isinstance(value, Static) and value.numpy) else value
+    return t.Array() if isinstance(value, t.Array) or (isinstance(value, t.Static) and value.numpy) else value
 
 
 def _is_abstract(function: ast.AST) -> bool:
@@ -260,7 +238,7 @@ def _is_abstract(function: ast.AST) -> bool:
     return any((dotted(each) or "").endswith("abstractmethod") for each in decorators)
 
 
-def _holds_unknown(value: Type) -> bool:
+def _holds_unknown(value: t.Type) -> bool:
     """True if the source shows nothing of a part of a value."""
-    inner = [each.element for each in options(value) if isinstance(each, Items) and each.element is not None]
-    return any(isinstance(each, Unknown | Given) for each in options(value)) or any(map(_holds_unknown, inner))
+    inner = [each.element for each in t.options(value) if isinstance(each, t.Items) and each.element is not None]
+    return any(isinstance(each, t.Unknown | t.Given) for each in t.options(value)) or any(map(_holds_unknown, inner))
