@@ -214,3 +214,48 @@ def sizes(module):
     def test_a_case_that_cannot_be_run_is_reported(self, tool: Tool) -> None:
         tool.write("cases.py", "def chain(module):\n    raise RuntimeError('no')\n")
         assert tool("verify", "model.py", "--case", "cases.py:chain", "--no-measure").code == Exit.VERIFICATION
+
+
+class TestLoopsThatScanNothing:
+    """The carry of one loop changes its shape, so nothing of it is scanned; another case scans another loop."""
+
+    POOLED = """
+
+class Pooled(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, sizes, *, key):
+        self.layers = [Block(eqx.nn.Linear(size, size, key=key)) for size in sizes]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = jax.vmap(layer)(x)
+            x = x.reshape(-1, 2, 8).mean(axis=1)
+        return x
+"""
+    CASE = """
+
+def pooled(module):
+    return module.Pooled([8, 8, 8], key=jax.random.key(0)), (jnp.arange(64.0).reshape(8, 8),)
+"""
+
+    @pytest.fixture(autouse=True)
+    def project(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / ".git").mkdir()
+        (tmp_path / "model.py").write_text(MODEL + self.POOLED)
+        (tmp_path / "cases.py").write_text(CASES + self.CASE)
+
+    def test_such_a_loop_is_held_back_and_the_other_written(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        cases = ["--case", "cases.py:forward", "--case", "cases.py:pooled"]
+        assert scanify(["rewrite", "model.py", *cases, "--remat", "none"]) == Exit.FINDINGS
+        text, said = (tmp_path / "model.py").read_text(), " ".join(capsys.readouterr().err.split())
+        assert self.POOLED.strip() in text and "self.layers.fold" in text
+        assert "a case runs 3 iterations of this loop, but scans nothing" in said
+
+    def test_alone_such_a_case_verifies_nothing(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert scanify(["rewrite", "model.py", "--case", "cases.py:pooled"]) == Exit.VERIFICATION
+        assert "nothing is scanned in the rewritten version" in " ".join(capsys.readouterr().err.split())
+        assert (tmp_path / "model.py").read_text() == MODEL + self.POOLED

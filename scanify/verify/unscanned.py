@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scanify.verify.verdict import CaseResult
+from scanify.verify.verdict import CaseResult, LoopRun
 
 # How the finding begins on a version that has neither a stack of layers nor a scan that the original has not.
 NOTHING_SCANNED = "nothing is scanned in the rewritten version"
@@ -13,11 +13,28 @@ NO_STACK = f"{NOTHING_SCANNED}: it holds no stack of layers"
 def with_loops_that_stay(results: Sequence[CaseResult]) -> tuple[CaseResult, ...]:
     """The results; where a case scans, it is no fault that another one calls a loop that stays, but worth a note.
 
-    Alone, such a case verifies nothing of a rewrite: it calls something else than what was rewritten.
+    Alone, such a case verifies nothing of a rewrite: it calls something else than what was rewritten. Nor is it a note
+    if the case runs a rewritten loop that no other case scans.
     """
     if not any(_scans(result) for result in results):
         return tuple(results)
-    return tuple(_noted(result) for result in results)
+    unshown = {run.place for run in unscanned_loops(results)}
+    return tuple(result if unshown & _run_loops(result).keys() else _noted(result) for result in results)
+
+
+def unscanned_loops(results: Sequence[CaseResult]) -> tuple[LoopRun, ...]:
+    """Return the rewritten loops that cases run, and only cases that scan nothing, if another case scans."""
+    scanned = {place for result in results if _scans(result) for place in _run_loops(result)}
+    if not any(_scans(result) for result in results):
+        return ()
+    found = {place: run for result in results for place, run in _run_loops(result).items()}
+    return tuple(run for place, run in found.items() if place not in scanned)
+
+
+def _run_loops(result: CaseResult) -> dict[tuple[str, int, str], LoopRun]:
+    """The loops that a case runs for two iterations or more, by place; none if it could not be run."""
+    runs = result.loops if result.error is None else ()
+    return {run.place: run for run in runs if (run.iterations or 0) > 1}
 
 
 def _scans(result: CaseResult) -> bool:

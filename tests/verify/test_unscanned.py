@@ -2,8 +2,8 @@
 
 import pytest
 
-from scanify.verify.unscanned import with_loops_that_stay
-from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict
+from scanify.verify.unscanned import unscanned_loops, with_loops_that_stay
+from scanify.verify.verdict import CaseResult, LoopRun, PolicyResult, Status, Verdict
 
 PROVED = Verdict(Status.PROVED)
 STAYS = (
@@ -14,9 +14,13 @@ HOLDS = (
 )
 
 
-def case(name: str, *findings: str, error: str | None = None) -> CaseResult:
+def case(name: str, *findings: str, error: str | None = None, loops: tuple[LoopRun, ...] = ()) -> CaseResult:
     policies = () if error else (PolicyResult("none", PROVED, PROVED),)
-    return CaseResult(name, None if error else PROVED, policies, findings=findings, error=error)
+    return CaseResult(name, None if error else PROVED, policies, findings=findings, error=error, loops=loops)
+
+
+def loop(line: int, iterations: int | None) -> LoopRun:
+    return LoopRun("model.py", line, "for layer in self.layers", iterations)
 
 
 def test_beside_a_case_that_scans_it_is_a_note() -> None:
@@ -34,3 +38,24 @@ def test_where_no_other_scans_it_is_a_finding(others: tuple[CaseResult, ...]) ->
 def test_a_stack_that_nothing_scans_is_a_finding_all_the_same() -> None:
     results = (case("train"), case("decode", HOLDS))
     assert with_loops_that_stay(results) == results
+
+
+def test_a_rewritten_loop_that_only_such_a_case_runs_is_unscanned() -> None:
+    results = (case("a", loops=(loop(3, 4), loop(9, None))), case("b", STAYS, loops=(loop(3, None), loop(9, 4))))
+    assert with_loops_that_stay(results) == results
+    assert unscanned_loops(results) == (loop(9, 4),)
+
+
+@pytest.mark.parametrize("iterations", [None, 0, 1])
+def test_a_loop_that_is_too_short_or_not_run_is_not_unscanned(iterations: int | None) -> None:
+    results = (case("a", loops=(loop(3, 4),)), case("b", STAYS, loops=(loop(9, iterations),)))
+    assert unscanned_loops(results) == () and with_loops_that_stay(results)[1].notes == (STAYS,)
+
+
+def test_a_loop_that_another_case_scans_is_not_unscanned() -> None:
+    results = (case("a", loops=(loop(3, 4),)), case("b", STAYS, loops=(loop(3, 2),)))
+    assert unscanned_loops(results) == () and with_loops_that_stay(results)[1].notes == (STAYS,)
+
+
+def test_where_no_case_scans_no_loop_is_unscanned() -> None:
+    assert unscanned_loops((case("a", STAYS, loops=(loop(3, 4),)),)) == ()

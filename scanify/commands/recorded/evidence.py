@@ -17,6 +17,7 @@ from scanify.errors import CaseFailed
 from scanify.pipeline import HeldBack, Outcome, Project, files_of, rewrite_sources, with_policy
 from scanify.report.sentences import plural
 from scanify.source.notebook.text import is_notebook
+from scanify.verify.depth import FEWEST
 from scanify.verify.unscanned import NOTHING_SCANNED
 from scanify.verify.verdict import Status
 
@@ -181,7 +182,9 @@ def _few(plan: Plan, verified: "Verification") -> str:
     if longest is None:
         return ""
     layers = f": `{longest.layers.name}` has {longest.layers.text}" if longest.layers is not None else ""
-    return f"the run has {plural(longest.iterations or 0, 'iteration')} of it, too few for a scan{layers}"
+    count = longest.iterations or 0
+    why = "too few for a scan" if count <= FEWEST else "but scans nothing"
+    return f"the run has {plural(count, 'iteration')} of it, {why}{layers}"
 
 
 def _doubt(plan: Plan, verified: "Verification") -> str:

@@ -17,12 +17,13 @@ from scanify.report.progress import progress
 from scanify.report.sentences import plural, shown, unshown, where
 from scanify.source.notebook.text import is_notebook
 from scanify.verify import verify
-from scanify.verify.depth import short_loops
+from scanify.verify.depth import FEWEST, short_loops
+from scanify.verify.unscanned import NOTHING_SCANNED, unscanned_loops
 
 if TYPE_CHECKING:
     from scanify.commands.verifying.by_hand import ByHand
     from scanify.verify.request import Runs
-    from scanify.verify.verdict import Verification
+    from scanify.verify.verdict import CaseResult, LoopRun, Verification
 
 
 def verifiable(outcome: Outcome) -> dict[Path, tuple[bytes, bytes]]:
@@ -71,24 +72,41 @@ def rewrite_for_cases(
 
 
 _DEEPER = "give a case whose model has two layers or more here, or take it unverified with --no-verify"
+_ALIKE = "give a case that scans it, or take it unverified with --no-verify"
 
 
 def short_plans(verified: "Verification", plans: Sequence[Plan]) -> dict[Place, HeldBack]:
-    """The loops that the cases run for fewer than two iterations, and why that shows nothing.
+    """The loops of which the cases show no scan, and why: they run too few iterations, or are not scanned.
 
     None if anything else is wrong: that is to be mended first.
     """
-    if verified.good or any(not replace(case, depth=None).good for case in verified.cases):
+    unscanned = unscanned_loops(verified.cases)
+    if verified.good or any(not _is_good(case, scans=not unscanned) for case in verified.cases):
         return {}
     found = {}
-    for each in short_loops(verified.cases):
+    for each in (*short_loops(verified.cases), *unscanned):
+        held = _held_back(each)
         path = os.path.realpath(each.file)
         for plan in plans:
             span = plan.place.span
             if os.path.realpath(plan.place.path) == path and span.line <= each.line <= span.end_line:
-                ran = "one iteration" if each.iterations else "no iteration"
-                found[plan.place] = HeldBack(f"a case runs {ran} of this loop, which shows nothing of a scan", _DEEPER)
+                found[plan.place] = held
     return found
+
+
+def _is_good(case: "CaseResult", *, scans: bool) -> bool:
+    """True if nothing is wrong with a case but that it is too short, or, unless `scans`, that nothing is scanned."""
+    findings = tuple(each for each in case.findings if scans or not each.startswith(NOTHING_SCANNED))
+    return replace(case, depth=None, findings=findings).good
+
+
+def _held_back(run: "LoopRun") -> HeldBack:
+    iterations = run.iterations or 0
+    if iterations >= FEWEST:
+        why = "neighbouring layers differ, or the carry changes its shape"
+        return HeldBack(f"a case runs {iterations} iterations of this loop, but scans nothing: {why}", _ALIKE)
+    ran = "one iteration" if iterations else "no iteration"
+    return HeldBack(f"a case runs {ran} of this loop, which shows nothing of a scan", _DEEPER)
 
 
 def verify_outcome(

@@ -10,7 +10,7 @@ from tests.packages.commands.table import Package
 NOT_CALLED = "without a call of"
 FALSE = "the programs are proved equal, and what they are compiled to is not"
 # What it says of loops that have nothing to scan in the command, and of loops that calls reach and do not show.
-UNLIKE = ("no two are alike in the run", "too few for a scan")
+UNLIKE = ("no two are alike in the run", "too few for a scan", "but scans nothing")
 SHORT = ("the recorded call does not show it", "no call could be compared")
 
 
