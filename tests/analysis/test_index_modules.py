@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from scanify.analysis.index import Index, Module
-from scanify.analysis.index.parse import blanked
 from scanify.source.file import Source
 
 
@@ -80,27 +79,6 @@ def test_imports_are_absolute() -> None:
         "fast": "slow",
     }
     assert package.stars == ("pkg.models",) and package.imports == {"m": "pkg.models"}
-
-
-@pytest.mark.parametrize(
-    ("text", "older"),
-    [
-        ("def f[T: (int, str)](x: T) -> T: ...", "def f (x: T) -> T: ..."),
-        ("async def f [*Ts] (): ...", "async def f (): ..."),
-        ("class A[\n  T,\n **P\n](B[T]):\n    pass\n", "class A (B[T]): pass"),
-        ("type  X = int\n", "X = int"),
-        ("type X[T: Sequence[int]] = list[T]", "X = list[T]"),
-        ("try: pass\nexcept A, b.B: pass\n", "try: pass except A : pass"),
-        ("x = type(y)\nd[k] = def_f[0]\nexcept_ = 1\n", "x = type(y) d[k] = def_f[0] except_ = 1"),
-    ],
-)
-def test_later_syntax_is_blanked_at_equal_length(text: str, older: str) -> None:
-    for end in ("\n", "\r\n"):
-        given = text.replace("\n", end)
-        blank = blanked(given)
-        assert " ".join(blank.replace("\\", " ").split()) == older
-        assert len(blank) == len(given) and blank.count(end) == given.count(end)
-        ast.parse(blank)
 
 
 def test_what_cannot_be_parsed_is_a_problem_with_its_line() -> None:

@@ -192,7 +192,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .plain import Block
 
-homes = {"Block": ".%s"}
+homes = {"Block": ".plain"}
 
 
 def __getattr__(name):
@@ -200,15 +200,9 @@ def __getattr__(name):
 """
 
 
-def test_what_a_lazy_package_gives_is_what_its_table_says_not_what_checkers_see() -> None:
-    both = {
-        "pkg_plain": "class Block: pass\n",
-        "pkg_other": "\nclass Block: pass\n",
-        "train": "from pkg import Block\n",
-    }
-    agrees, differs = (project(pkg__init=LAZY % home, **both) for home in ("plain", "other"))
-    assert line(agrees, "train", "Block") == ("pkg.plain", 1)
-    assert meaning(differs, "train", "Block") is None
+def test_what_a_lazy_package_gives_is_not_shown() -> None:
+    both = {"pkg_plain": "class Block: pass\n", "train": "from pkg import Block\n"}
+    assert meaning(project(pkg__init=LAZY, **both), "train", "Block") is None
     eager = LAZY.partition("homes")[0]
     assert line(project(pkg__init=eager, **both), "train", "Block") == ("pkg.plain", 1)
 
@@ -219,7 +213,7 @@ def patched(index: Index, names: str) -> list[str]:
 
 def test_names_that_a_variable_has_are_patched_where_they_are_given() -> None:
     record = "def record(cls, method):\n    setattr(cls, method, wrapped)\n"
-    index = project(tools=record, train="from tools import record\nrecord(Block, 'pattern')\nprint('other')\n")
+    index = project(tools=record, train="from tools import record\nrecord(Block, 'pattern')\n")
     assert patched(index, "pattern other method") == ["pattern"]
     index = project(tools=record + "for each in ('scale', 'shift'):\n    record(Block, each)\n")
     assert patched(index, "scale shift each") == ["scale", "shift"]

@@ -115,16 +115,3 @@ def test_names_of_other_modules_and_objects_are_not_replaced():
 )
 def test_builtins_that_mean_something_else(text):
     assert "len" in index_of(m=text + "\n").patches.builtins
-
-
-def test_a_store_under_an_unknown_name_is_reported_if_no_string_may_be_it():
-    function = "def fill(model, state):\n    for name in state:\n        setattr(model, name, 1)\n"
-    (store,) = index_of(m=function, n="fill(model, state)\n").patches.loose
-    assert store.path == ROOT / "m.py"
-    assert not index_of(m=function, n="fill(model, {'scale': 1})\n").patches.loose
-
-
-def test_a_file_without_a_store_is_not_parsed():
-    index = index_of(m="x = block.scale()\n", other="Block.scale = half\n", third="setattr(Block, 'shift', half)\n")
-    assert len(index.patches.stores("scale")) == 1
-    assert [index.is_parsed(ROOT / f"{name}.py") for name in ("m", "other", "third")] == [False, True, False]

@@ -36,17 +36,15 @@ class ByName:
 
     `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
     "scale" and "block.scale". `modules` are stores to attributes of imported modules, as the last name of the module
-    with that of the attribute; `properties` the names that are set to a property outside of a class body. `loose` are
-    stores whose name is no constant, `loose_reads` such reads. `elements` are attributes an element of which is stored
-    into: `layer.weight[0] = 0.0`. `functions` are all of the file, `positional` the
-    patterns of classes that take fields by their positions.
+    with that of the attribute. `loose` are stores whose name is no constant, `loose_reads` such reads. `elements` are
+    attributes an element of which is stored into: `layer.weight[0] = 0.0`. `functions` are all of the file,
+    `positional` the patterns of classes that take fields by their positions.
     """
 
     stores: dict[str, list[Store]] = field(default_factory=lambda: defaultdict(list))
     uses: dict[str, list[ast.AST]] = field(default_factory=lambda: defaultdict(list))
     strings: dict[str, list[ast.Constant]] = field(default_factory=lambda: defaultdict(list))
     modules: set[tuple[str, str]] = field(default_factory=set)
-    properties: set[str] = field(default_factory=set)
     loose: list[ast.AST] = field(default_factory=list)
     loose_reads: list[ast.Call] = field(default_factory=list)
     elements: dict[str, list[ast.Attribute]] = field(default_factory=lambda: defaultdict(list))
@@ -93,7 +91,7 @@ class _Reader:
             if isinstance(node.value, ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 self.table.elements[node.value.attr].append(node.value)
         self.table.positional.extend(node for node in kinds[ast.MatchClass] if node.patterns)
-        for node in (*kinds[ast.Assign], *kinds[ast.Subscript], *kinds[ast.Call]):
+        for node in (*kinds[ast.Subscript], *kinds[ast.Call]):
             self._read(node)
         called = {id(each.func) for each in kinds[ast.Call]}
         for node in kinds[ast.Attribute]:
@@ -109,8 +107,6 @@ class _Reader:
     def _read(self, node: ast.AST) -> None:
         """Add the stores of one node."""
         match node:
-            case ast.Assign(targets=targets, value=value) if _is_property(value):
-                self.table.properties.update(each.attr for each in targets if isinstance(each, ast.Attribute))
             case ast.Subscript(value=fields, slice=key, ctx=ast.Store() | ast.Del()) if owner := _fields_of(fields):
                 self._named(owner, key, node)
             case ast.Subscript(value=ast.Attribute(value=ast.Name("sys"), attr="modules")):
@@ -159,10 +155,8 @@ class _Reader:
                 given.insert(0, owner)
             case owner, [ast.Constant(), *_]:
                 given.insert(0, owner)
-        target, key, *value = (*given, None, None)[: max(2, len(given))]
+        target, key = (*given, None, None)[:2]
         self._named(target or call.func, key, call)
-        if isinstance(key, ast.Constant) and any(each is not None and _is_property(each) for each in value):
-            self.table.properties.add(str(key.value))
 
     def _mock(self, call: ast.Call) -> None:
         """`mock.patch("blocks.build")`, `patch.object(Block, "scale")`, `patch.multiple(Block, scale=half)`."""
@@ -271,10 +265,6 @@ def _fields_of(node: ast.expr) -> ast.expr | None:
             return node
         case _:
             return None
-
-
-def _is_property(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and (_last(value.func) or "").endswith("property")
 
 
 def _last(node: ast.expr) -> str | None:

@@ -12,15 +12,11 @@ from scanify.analysis.facts import Place, Span
 from scanify.analysis.index.by_name import ANY_MODULE, ByName, by_name
 from scanify.analysis.index.meaning import External, Package
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import nodes_in
 
 if TYPE_CHECKING:
     from scanify.analysis.index.project import Index
 
-# A store without a string has a dot before its name, or is a keyword of `patch.multiple` and `vars(x).update`.
-_MAY_STORE = re.compile(r"""\.(?:\s|\\|#[^\n]*)*(\w+)\b(?!\s*\()|(\w+)["']|\b(\w+)\s*=(?!=)""")
-_SETTER = re.compile(r"\b(?:_*(?:set|del)attr_*|patch(?:\.\w+)?)\b|\b__dict__|\b(?:vars|globals|locals)\(")
-_SETS_CONSTANT = re.compile(r"""\b(?:_*(?:set|del)attr_*|patch(?:\.\w+)?)\(\s*(?:[\w.]+,\s*)?["'][\w.]+["']""")
+_STORES_LOOSELY = "setattr delattr __setattr__ __delattr__ __dict__ vars globals locals __builtins__ patch".split()
 _READS_LOOSELY = ("getattr", "attrgetter", "replace", "evolve", "_replace")
 _FINDS_MODULES = (("sys", "modules"), ("import_module",), ("__import__",), ("getmodule",), ("globals",))
 
@@ -40,14 +36,12 @@ class Stored:
 class Patches:
     """The stores of the files of an index, by name.
 
-    A file is parsed only if its text may have a store to the name that is asked for.
+    A file is parsed only if its text has the name that is asked for.
     """
 
     def __init__(self, index: "Index") -> None:
         self._index = index
-        self._written: dict[Path, frozenset[str]] = {}
         self._stores: dict[str, tuple[Stored, ...]] = {}
-        self._properties: dict[str, bool] = {}
         self._replaced: dict[tuple[str, str], bool] = {}
 
     def stores(self, name: str) -> tuple[Stored, ...]:
@@ -79,11 +73,6 @@ class Patches:
         stored = (each for home in homes for each in by_name(home.tree).modules)
         return self._in_any_module | {name for holder, name in stored if holder == "builtins"}
 
-    @cached_property
-    def loose(self) -> tuple[Stored, ...]:
-        """The stores whose name is no constant, and for which no file has a string that may be the name."""
-        return tuple(store for store, names in self._names_of_loose if not names)
-
     def place(self, store: Stored) -> Place:
         """The place of a store; the line of the error if its file cannot be parsed."""
         module = self._index.module_at(store.path)
@@ -101,27 +90,27 @@ class Patches:
 
     @cached_property
     def _loose(self) -> dict[str, list[Stored]]:
+        """The stores whose name is no constant, by the names that may be meant."""
         found: dict[str, list[Stored]] = {}
-        for store, names in self._names_of_loose:
-            for name in names:
-                found.setdefault(name, []).append(store)
+        homes = {home.path: home for word in _STORES_LOOSELY for home in self._index.modules_with(word)}
+        for path, home in sorted(homes.items()):
+            for node in by_name(home.tree).loose:
+                for name in self._meant(by_name(home.tree), node):
+                    found.setdefault(name, []).append(Stored(path, node, True))
         return found
 
-    @cached_property
-    def _names_of_loose(self) -> list[tuple[Stored, frozenset[str]]]:
-        """The stores whose name is no constant, with the names that may be meant.
-
-        These are the strings of the file, and those in calls of the function around; with `**names` the keywords there.
-        """
-        found = []
-        for path in self._index.paths:
-            text = self._text(path)
-            module = self._index.module_at(path) if _may_be_loose(text) else None
-            table = by_name(module.tree) if module is not None else ByName()
-            for node in table.loose:
-                names = {*table.strings, *self._passed(module.tree, node)}  # type: ignore[union-attr]
-                found.append((Stored(path, node, True), frozenset(names)))
-        return found
+    def _meant(self, table: ByName, node: ast.AST) -> set[str]:
+        """The strings of a file and of those that name the function around a node; with `**names` keywords there."""
+        names = {*table.strings}
+        for function in table.functions_on(getattr(node, "lineno", 0))[-1:]:
+            for home in map(by_name, (each.tree for each in self._index.modules_with(function.name))):
+                names |= home.strings.keys()
+                if function.args.kwarg is not None:
+                    words = (
+                        name for name, nodes in home.uses.items() if any(isinstance(n, ast.keyword) for n in nodes)
+                    )
+                    names.update(words)
+        return names
 
     @cached_property
     def loose_readers(self) -> frozenset[str]:
@@ -139,47 +128,11 @@ class Patches:
         name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
         return bool(name) and isinstance(self._index.resolve(module, name), External | Package)
 
-    def _passed(self, tree: ast.Module, node: ast.AST) -> Iterator[str]:
-        """The strings that calls anywhere pass to the function around a node, and keywords for its `**names`."""
-        for function in by_name(tree).functions_on(getattr(node, "lineno", 0))[-1:]:
-            for home in self._index.modules_with(function.name):
-                for call in nodes_in(home.tree):
-                    if isinstance(call, ast.Call) and function.name == _last(call.func):
-                        values = nodes_in(*call.args, *call.keywords)
-                        strings = (each.value for each in values if isinstance(each, ast.Constant))
-                        yield from (each for each in strings if isinstance(each, str))
-                        yield from (each.arg for each in call.keywords if function.args.kwarg and each.arg)
-
-    def _tables(self, *words: str, text: str = "") -> Iterator[tuple[Path, ByName | None]]:
-        """The tables of files that have some words and `text`, and may store to the first; None for those that do not
-        parse."""
+    def _tables(self, *words: str) -> Iterator[tuple[Path, ByName | None]]:
+        """The tables of the files that have some words; None for those that cannot be parsed and may use the first."""
         for path in self._index.paths_with(*words):
-            if words[0] in self._written_in(path) and text in self._text(path):
-                module = self._index.module_at(path)
-                if module is not None:
-                    yield path, by_name(module.tree)
-                elif re.search(rf"\.\s*{words[0]}\b|[\"'.]{words[0]}[\"']", self._text(path)):
-                    yield path, None
-
-    def _written_in(self, path: Path) -> frozenset[str]:
-        """The names that the text of a file may store to, all of them if it is parsed."""
-        if path not in self._written:
-            if self._index.is_parsed(path):
-                self._written[path] = self._index.words(path)
-            else:
-                found = _MAY_STORE.findall(self._text(path))
-                self._written[path] = frozenset(name for names in found for name in names)
-        return self._written[path]
-
-    def _text(self, path: Path) -> str:
-        source = self._index.source(path)
-        return source.text if source is not None else ""
-
-
-def _may_be_loose(text: str) -> bool:
-    """True unless each setter in a text has its name as a constant."""
-    return len(_SETTER.findall(text)) != len(_SETS_CONSTANT.findall(text))
-
-
-def _last(node: ast.expr) -> str | None:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+            module, source = self._index.module_at(path), self._index.source(path)
+            if module is not None:
+                yield path, by_name(module.tree)
+            elif source is not None and re.search(rf"\.\s*{words[0]}\b|[\"'.]{words[0]}[\"']", source.text):
+                yield path, None

@@ -80,10 +80,6 @@ class Index:
             self._modules[path] = self._parsed(source) if source is not None else None
         return self._modules[path]
 
-    def is_parsed(self, path: Path) -> bool:
-        """True if the tree of a file is known: `module_at` does not parse it then."""
-        return isinstance(self._trees.get(path), ast.Module)
-
     def _parsed(self, source: Source) -> Module | None:
         known = self._trees.get(source.path)
         tree = known if known is not None else self._trees.setdefault(source.path, parse(source.text))
@@ -174,7 +170,7 @@ class Index:
             return None
         if definitions or not all(each.checking for each in imports):
             imports = [each for each in imports if not each.checking]  # at run time there are the others alone
-        elif module.binds("__getattr__") and not all(_gives(module, each.target) for each in imports):
+        elif module.binds("__getattr__"):
             return None
         meanings: list[Meaning | None] = [Definition(module, name, each) for each in definitions]
         meanings += [self._absolute(module, each.target, each.relative) for each in imports]
@@ -211,21 +207,8 @@ class Index:
         package = self._package(head, near, relative)
         if package is None:
             return None if relative else External(dotted)
-        if package.module is None and not self._leads_somewhere(package, rest):
-            return External(dotted)  # a folder without `__init__.py` gives way to an installed package of its name
         found = self._descend(package, rest)
         return None if relative and found == External(dotted) else found
-
-    def _leads_somewhere(self, package: Package, rest: list[str]) -> bool:
-        """Whether a dotted name goes on from a folder without an `__init__.py` to a module below it."""
-        if package.folder.suffix == ".py":
-            return True  # a file that could not be parsed
-        for part in rest:
-            inner = self._inside(package, part)
-            if inner is None or inner.module is not None or inner.folder.suffix == ".py":
-                return inner is not None
-            package = inner
-        return True
 
     def _descend(self, found: Meaning | None, rest: list[str]) -> Meaning | None:
         for at, part in enumerate(rest):
@@ -311,17 +294,6 @@ class Index:
                         break
                     self._folders.add(folder)
         return self._folders
-
-
-def _gives(module: Module, target: str) -> bool:
-    """Whether the `__getattr__` of a module may give what only type checkers see imported: it names the module of that.
-
-    For what a lazy package is without a checker decides its table: `{"Block": ".plain"}`.
-    """
-    *_, origin, name = ("", *target.split("."))
-    origin = name if origin == module.package.rpartition(".")[2] else origin
-    strings = (each.value for each in ast.walk(module.tree) if isinstance(each, ast.Constant))
-    return any(isinstance(each, str) and each.rpartition(".")[2] == origin for each in strings)
 
 
 class _Files:

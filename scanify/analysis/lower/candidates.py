@@ -67,7 +67,7 @@ def _applies(head: ast.expr, walked: ast.expr, body: Sequence[ast.AST]) -> bool:
                 elements |= names_in([node.target])
     bound = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)} - elements
     collects = isinstance(body[0], ast.expr) or any(getattr(each, "attr", None) == "append" for each in nodes)
-    of_object = collects and any(isinstance(each, ast.Attribute) for each in nodes_in(walked))
+    of_object = collects and _is_of_object(walked)
     for node in nodes:
         if isinstance(node, ast.Call) and not elements.isdisjoint(inside := names_in([node])):
             if bound & inside or _is_called(node, elements, of_object=of_object):
@@ -77,6 +77,15 @@ def _applies(head: ast.expr, walked: ast.expr, body: Sequence[ast.AST]) -> bool:
             if any(not elements.isdisjoint(names_in([each])) for each in parts):
                 return True
     return False
+
+
+def _is_of_object(walked: ast.expr) -> bool:
+    """True of `self.layers`, `self.heads.values()` and `zip(self.layers, keys)`; not of `jax.random.split(key)`."""
+    if isinstance(walked, ast.Call):
+        view = isinstance(walked.func, ast.Attribute) and walked.func.attr in ("values", "items")
+        given = [walked.func] if view else [*walked.args, *(each.value for each in walked.keywords)]
+        return any(map(_is_of_object, given))
+    return any(isinstance(each, ast.Attribute) for each in nodes_in(walked))
 
 
 def _is_part(value: ast.expr | None, elements: set[str]) -> bool:
