@@ -17,7 +17,7 @@ from scanify.analysis.language.libraries.classes import LAYER
 from scanify.analysis.language.names import names_of
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.lower.loop import Form, Loop, Walk
-from scanify.analysis.lower.scope import FUNCTIONS, Scope
+from scanify.analysis.lower.scope import FUNCTIONS
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -102,22 +102,22 @@ class _LoopWalker(Walker):
             if not scopes:
                 self.run(module.tree.body, env, [])
             else:
-                self._enter(scopes[-1].node, replace(env, owner=self._owner(scopes[-1])))
+                parent = scopes[-1].parent
+                self._enter(scopes[-1].node, env, parent.node if parent is not None else None)
         if self.result.layers is None:
             text = "the way to the loop is not understood"
             self.found[text, None] = Obligation(Kind.BODY, text, self.loop.place)
 
-    def _enter(self, node: ast.AST, env: t.Env) -> None:
-        """Walk a function with what its annotations declare of its parameters."""
+    def _enter(self, node: ast.AST, env: t.Env, owner: ast.AST | None = None) -> None:
+        """Walk a function, which may be a method of a class, with what its annotations declare of its parameters."""
         assert isinstance(node, (*FUNCTIONS, ast.Lambda))
         facts = names_of(node)
         env = replace(env, names={}, facts=replace(facts, several=facts.several | self._bound_in_loop()))
         self._bind_parameters(node.args, env)
         plain = [*node.args.posonlyargs, *node.args.args]
         kinds = {getattr(each, "id", "") for each in getattr(node, "decorator_list", ())}
-        if env.owner is not None and env.outer is None and plain and not kinds & {"classmethod", "staticmethod"}:
-            this = env.names[plain[0].arg] = t.Object(env.owner)
-            env = replace(env, this=this)
+        if isinstance(owner, ast.ClassDef) and plain and not kinds & {"classmethod", "staticmethod"}:
+            env.names[plain[0].arg] = t.Object(self._class(owner))
         self.active.append(node)
         if isinstance(node, ast.Lambda):
             self.evaluate(node.body, env)
@@ -132,15 +132,10 @@ class _LoopWalker(Walker):
         bound = Counter(each.id for each in nodes if isinstance(each.ctx, ast.Store))
         return frozenset(name for name, count in bound.items() if count >= times)
 
-    def _owner(self, scope: Scope) -> Definition | None:
-        """The class whose method a function is."""
-        node = scope.parent.node if scope.parent is not None else None
-        if not isinstance(node, ast.ClassDef):
-            return None
+    def _class(self, node: ast.ClassDef) -> Definition:
         meaning = self.index.resolve(self.loop.module, node.name)
-        if isinstance(meaning, Definition) and meaning.node is node:
-            return meaning
-        return Definition(self.loop.module, node.name, node)
+        same = isinstance(meaning, Definition) and meaning.node is node
+        return meaning if same else Definition(self.loop.module, node.name, node)  # type: ignore[return-value]
 
     def _bind_parameters(self, args: ast.arguments, env: t.Env) -> None:
         """Bind parameters by their annotations, and by defaults that are constants."""

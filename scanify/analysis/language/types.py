@@ -14,7 +14,6 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.language.names import NO_NAMES, Names
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_MOST = 64  # alternatives; more are Unknown
 
 
 @dataclass(frozen=True)
@@ -254,8 +253,6 @@ def join(values: "Iterable[Type | None]") -> Type:
     unknown = [each for each in found if isinstance(each, Unknown)]
     if unknown:
         return next((each for each in unknown if not each.noted), unknown[0])
-    if len(found) > _MOST:
-        return Unknown(f"it has more than {_MOST} types")
     return found[0] if len(found) == 1 else Union(tuple(found)) if found else Nothing()
 
 
@@ -274,8 +271,7 @@ def _merge(one: Type, other: Type) -> Type:
     if isinstance(one, Items) and isinstance(other, Items):
         own, declared = one.own and other.own, one.declared and other.declared
         if one.parts is not None and other.parts is not None and len(one.parts) == len(other.parts):
-            parts = tuple(join(pair) for pair in zip(one.parts, other.parts, strict=True))
-            return Items(one.kind, parts, None, own, declared)
+            return Items(one.kind, tuple(map(join, zip(one.parts, other.parts, strict=True))), None, own, declared)
         elements = [each.element for each in (one, other) if each.element is not None]
         return Items(one.kind, None, join(elements) if elements else None, own, declared)
     return Static(None, getattr(one, "numpy", False) or getattr(other, "numpy", False))
@@ -290,34 +286,25 @@ def without_none(value: Type) -> Type:
 
 def is_static(value: Type) -> bool:
     """True if Python knows the value while jax traces."""
-    match value:
-        case Static() | Nothing() | ClassOf() | Function() | LibraryFunction() | Package():
-            return True
-        case Unknown(noted=noted):
-            return noted
-        case Items(parts=None, each=each):
-            return each is None or is_static(each)
-        case Items(parts=parts):
-            return all(map(is_static, parts or ()))
-        case Union(options=found):
-            return all(map(is_static, found))
-        case _:
-            return False
+    return _consists_of(value, (Static, Nothing, ClassOf, Function, LibraryFunction, Package))
 
 
 def is_data(value: Type) -> bool:
     """True if an array function accepts the value and calls no code of the project for it."""
+    return _consists_of(value, (Array, Static, Nothing, Given, ClassOf, LibraryFunction))
+
+
+def _consists_of(value: Type, kinds: tuple[type, ...]) -> bool:
+    """True if all alternatives and elements of a value are of some kinds, or come from obligations."""
     match value:
-        case Array() | Static() | Nothing() | Given() | ClassOf() | LibraryFunction():
-            return True
         case Unknown(noted=noted):
             return noted
-        case Items():
-            return value.element is None or is_data(value.element)
+        case Items(element=element):
+            return element is None or _consists_of(element, kinds)
         case Union(options=found):
-            return all(map(is_data, found))
+            return all(_consists_of(each, kinds) for each in found)
         case _:
-            return False
+            return isinstance(value, kinds)
 
 
 def is_changeable(value: Items) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from scanify.analysis.classes.classes import library_module
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.index.meaning import Package as IndexPackage
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base, code_of
@@ -57,7 +56,7 @@ class Expressions(Base):
                 return self._display(node, env)
             case ast.Dict():
                 return self._dict_display(node, env)
-            case ast.ListComp() | ast.GeneratorExp():
+            case ast.ListComp() | ast.GeneratorExp() if not any(each.is_async for each in node.generators):
                 return self._comprehension(node, env)
             case ast.Lambda():
                 self.define(node.args, env)
@@ -76,7 +75,14 @@ class Expressions(Base):
                         self.note(env.module, part, why_of(part, value))
                 return t.Static() if all(map(t.is_static, values)) else t.Array()
             case _:
-                return self.note(env.module, node, f"`{type(node).__name__}` expressions are not listed")
+                return self._not_listed(node, env, f"`{type(node).__name__}` expressions are not listed")
+
+    def _not_listed(self, node: ast.expr, env: t.Env, why: str) -> t.Type:
+        """The names that such an expression may bind have no type."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.NamedExpr):
+                env.names[each.target.id] = t.Unknown(why)
+        return self.note(env.module, node, why)
 
     def define(self, arguments: ast.arguments, env: t.Env, annotations: Sequence[ast.expr | None] = ()) -> None:
         """Walk what Python evaluates where a function is defined: defaults and annotations."""
@@ -126,8 +132,6 @@ class Expressions(Base):
                 return self.defined(definition)
             case External(qualname):
                 return t.ClassOf(qualname) if library_module(qualname) else t.LibraryFunction(qualname)
-            case IndexPackage(name=found):
-                return t.Package(found)
             case _:
                 return None
 
@@ -237,12 +241,10 @@ class Expressions(Base):
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, env: t.Env) -> t.Type:
         if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
-            return self.note(env.module, node, "`:=` in a comprehension binds a name around it")
+            return self._not_listed(node, env, "`:=` in a comprehension binds a name around it")
         kind = "list" if isinstance(node, ast.ListComp) else "iterator"
-        inner = t.Env(env.module, {}, env, env.owner, "", inline=kind == "list")
+        inner = t.Env(env.module, {}, env, inline=kind == "list")
         for number, each in enumerate(node.generators):
-            if each.is_async:
-                return self.note(env.module, node, "it waits")
             value = self.evaluate(each.iter, env if number == 0 else inner)
             self.bind(each.target, self.element(env.module, each.iter, value), inner)
             for test in each.ifs:
