@@ -130,7 +130,6 @@ class Base:
 
     attribute: Callable[[t.Env, ast.expr, t.Type, str], t.Type]
     of_library: Callable[[str], t.Type]
-    of_meaning: Callable[[object], t.Type | None]
     understood_class: Callable[[t.Env, ast.AST, Definition], bool]
     decorated: Callable[[t.Function, t.Env], t.Type]
     making: list[tuple[t.Object, dict[str, t.Type]]]

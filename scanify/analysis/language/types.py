@@ -117,9 +117,7 @@ class Env:
     module: Module
     names: "dict[str, Type]" = field(default_factory=dict)
     outer: "Env | None" = None
-    owner: Definition | None = None  # the class whose method it is, for `super()`
     own: str = ""  # the name of the object that is being constructed
-    this: "Type | None" = None  # the object of the method
     facts: Names = NO_NAMES  # what the function does with its names
     inline: bool = False  # a comprehension, which runs where it stands
 
@@ -157,7 +155,6 @@ class Function:
     node: FunctionNode
     around: Env | None = None
     bound: "Type | None" = None
-    owner: Definition | None = None
 
 
 @dataclass(frozen=True)
@@ -186,13 +183,6 @@ class ClassOf:
 
 
 @dataclass(frozen=True)
-class Package:
-    """A module, by its qualified name."""
-
-    qualname: str
-
-
-@dataclass(frozen=True)
 class Union:
     """One of several types."""
 
@@ -212,7 +202,6 @@ Type: TypeAlias = (
     | LibraryFunction
     | Applied
     | ClassOf
-    | Package
     | Union
 )
 
@@ -286,7 +275,7 @@ def without_none(value: Type) -> Type:
 
 def is_static(value: Type) -> bool:
     """True if Python knows the value while jax traces."""
-    return _consists_of(value, (Static, Nothing, ClassOf, Function, LibraryFunction, Package))
+    return _consists_of(value, (Static, Nothing, ClassOf, Function, LibraryFunction))
 
 
 def is_data(value: Type) -> bool:

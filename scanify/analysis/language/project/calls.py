@@ -67,9 +67,7 @@ class Calls(Base):
         names = self._bound(function, args, keywords)
         if names is None:
             return self.note(env.module, node, "its arguments do not fit the parameters that are shown")
-        home = t.Env(
-            function.module, names, function.around, function.owner, this=function.bound, facts=names_of(inner)
-        )
+        home = t.Env(function.module, names, function.around, facts=names_of(inner))
         if making and not isinstance(inner, ast.Lambda):
             home = replace(home, own=next(iter(names), ""))
         self.active.append(inner)

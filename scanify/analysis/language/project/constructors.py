@@ -40,7 +40,7 @@ class Constructors(Base):
         owner, function = method
         this, made = t.Object(cls, exact=True), dict[str, t.Type]()
         self.making.append((this, made))
-        self.call_function(env, node, t.Function(owner.module, function, None, this, owner), args, keywords)
+        self.call_function(env, node, t.Function(owner.module, function, None, this), args, keywords)
         self.making.pop()
         return made
 

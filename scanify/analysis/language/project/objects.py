@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base
@@ -35,9 +35,6 @@ class Objects(Base):
                 return t.Static(f"{text}.{name}" if (text or "").startswith(t.GIVEN) else None)
             case t.Items():
                 return t.LibraryFunction(f"items.{name}", value)
-            case t.Package(qualname=qualname):
-                meaning = self.index.resolve_absolute(env.module, f"{qualname}.{name}")
-                return self.of_meaning(meaning) or t.Unknown(f"`{qualname}.{name}` is not shown")
             case t.LibraryFunction(qualname=qualname, of=None) | t.ClassOf(cls=str(qualname)):
                 return self.of_library(f"{qualname}.{name}")
             case t.LibraryObject(qualname="jax.at"):
@@ -77,17 +74,6 @@ class Objects(Base):
         """The type of something of a library, by its qualified name."""
         is_class = qualname.startswith("equinox.nn.") and qualname.rpartition(".")[2][:1].isupper()
         return t.ClassOf(qualname) if is_class else t.LibraryFunction(qualname)
-
-    def of_meaning(self, meaning: object) -> t.Type | None:
-        """The type of what an import inside a function brings."""
-        match meaning:
-            case Definition() as definition:
-                return self.defined(definition)
-            case External(qualname):
-                return self.of_library(qualname)
-            case _:
-                name = getattr(meaning, "name", None)
-                return t.Package(name) if isinstance(name, str) else None
 
     # -- classes of the project ------------------------------------------------------------------------------------
 
@@ -139,7 +125,7 @@ class Objects(Base):
         assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         kinds = [dotted(each) for each in function.decorator_list]
         bound = None if kinds == ["staticmethod"] else this
-        found = t.Function(owner.module, function, None, bound, owner)
+        found = t.Function(owner.module, function, None, bound)
         if kinds == ["property"]:
             return self.call_function(env, node, found, [], {})
         return found if kinds == ["staticmethod"] else self.decorated(found, t.Env(owner.module))

@@ -16,7 +16,7 @@ _OPERATORS = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
 _CLASSES = t.ClassOf | t.Function | t.LibraryFunction
-_SINGLE = t.Nothing | t.Static | t.Package | _CLASSES  # values of which a rewrite makes no other object
+_SINGLE = t.Nothing | t.Static | _CLASSES  # values of which a rewrite makes no other object
 
 
 class Operators(Base):
