@@ -1,7 +1,7 @@
 """Which operations keep the shape and the dtype of a carry."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from scanify.analysis.language import tables
@@ -35,6 +35,20 @@ def resized(value: t.Array) -> t.Array:
     """A part of an array, or one with more behind it; resized again, it may have its first size."""
     again = value.shape is None or RESIZED in value.shape or LAST_AXIS in value.shape
     return replace(value, shape=None if again else f"{value.shape}{RESIZED}")
+
+
+def with_arrays(value: t.Type, change: Callable[[t.Array], t.Array]) -> t.Type:
+    """A value with another array in the place of each of its arrays."""
+    match value:
+        case t.Array():
+            return change(value)
+        case t.Items(parts=parts, each=each):
+            changed = tuple(with_arrays(part, change) for part in parts or ())
+            return replace(value, parts=changed if parts is not None else None, each=each and with_arrays(each, change))
+        case t.Union(options=found):
+            return t.join(with_arrays(option, change) for option in found)
+        case _:
+            return value
 
 
 def row(value: t.Array) -> t.Array:

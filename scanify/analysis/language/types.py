@@ -43,7 +43,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Static:
-    """A number, text, bool, dtype or shape. `text` identifies it: equal texts mean equal values.
+    """A number, text, bool, dtype or shape. `text` is how a constant is written.
 
     `numpy` is true of an array of numpy: in a field of a layer a stack makes an array of jax of it.
     """

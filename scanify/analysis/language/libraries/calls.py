@@ -9,13 +9,13 @@ from itertools import zip_longest
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base, code_of
-from scanify.analysis.language.parts import with_arrays
 from scanify.analysis.language.shapes import (
     SAME_SHAPE,
     cast_of,
     joined,
     of_rows,
     row,
+    with_arrays,
 )
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 

@@ -176,8 +176,6 @@ class Statements(Base):
         match t.without_none(value):
             case t.Items(kind=kind, parts=tuple() as held) if kind != "dict" and len(held) == len(targets):
                 parts = held
-            case t.Static(text=str(text)) if text.startswith("shape:"):
-                parts = [t.Static(f"{text}[{at}/{len(targets)}]") for at in range(len(targets))]
             case t.Given():
                 parts = [t.without_none(value)] * len(targets)
         if parts is None or starred:

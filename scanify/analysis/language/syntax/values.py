@@ -183,7 +183,7 @@ class Expressions(Base):
             case t.Given(name=name):
                 return value if name.endswith("]") else t.Given(f"{name}[{ast.unparse(node.slice)}]", value.line)
             case t.Static(text=text):
-                return t.Static(f"{text}[{at}]" if text and (at or text.startswith(t.GIVEN)) else None)
+                return t.Static(text if (text or "").startswith(t.GIVEN) else None)
             case t.Items(kind=kind, element=element) if isinstance(node.slice, ast.Slice):
                 return t.Items(kind, None, element, self.own)
             case t.Items(kind=kind, parts=tuple() as parts) if kind != "dict" and at and at.isdecimal():
