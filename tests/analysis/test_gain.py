@@ -39,7 +39,7 @@ class Conv(eqx.Module):
         pytest.param(
             "self.layers = []\nfor a, b in zip(sizes[:-1], sizes[1:]):\n"
             "    self.layers.append(eqx.nn.Linear(a, b, key=key))\n    self.layers.append(eqx.nn.Lambda(jax.nn.relu))",
-            "SCN202",
+            "SCN203",
             id="linear and activation in turns",
         ),
         pytest.param(

@@ -25,11 +25,11 @@ def built(init: str, block: str = "", before: str = "") -> OneTrace | None:
 
 IN_ONE = {
     "self.layers = [Block(8, key=k) for k in jr.split(key, depth)]": ("depth", "8", "key=jr.split(key, depth)"),
-    "self.layers = [Block(8, 0.5, key=k) for k in jr.split(key, num=depth + 1)]": (
-        "depth + 1",
+    "self.layers = [Block(8, 0.5, key=k) for k in jr.split(key, num=depth)]": (
+        "depth",
         "8",
         "0.5",
-        "key=jr.split(key, num=depth + 1)",
+        "key=jr.split(key, num=depth)",
     ),
     "keys = jr.split(key, depth)\nself.layers = [Block(8, key=k) for k in keys]": ("len(keys)", "8", "key=keys"),
     "self.layers = [eqx.nn.Linear(8, 8, key=k) for k in jr.split(key, depth)]": (
@@ -70,6 +70,7 @@ def test_numbers_that_are_computed_of_what_is_given_are_the_same_each_time(width
 
 
 ONE_BY_ONE = {
+    "a number that is computed": "self.layers = [Block(8, key=k) for k in jr.split(key, depth + 1)]",
     "a number that a call gives": "self.layers = [Block(dim, key=k) for k in jr.split(key, int(noted(depth)))]",
     "a number that a call by name gives": "self.layers = [Block(dim, key=k) for k in jr.split(key, num=noted(depth))]",
     "a number of an object": "self.layers = [Block(dim, key=k) for k in jr.split(key, [*SIZES][0])]",

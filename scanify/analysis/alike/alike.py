@@ -105,7 +105,7 @@ def _unlike(project: ProjectFacts, layers: LayerList, understood: Understood) ->
 
 def different_arguments(project: ProjectFacts, one: Made, other: Made) -> str | None:
     """Return the first arguments of two calls of one class that differ and are no keys: "`3` and `64`"."""
-    mine, theirs = _given(project, one), _given(project, other)
+    mine, theirs = plain_arguments(project, one), plain_arguments(project, other)
     for name in dict.fromkeys((*mine, *theirs)):
         pair = mine.get(name), theirs.get(name)
         if pair[0] != pair[1]:
@@ -113,8 +113,8 @@ def different_arguments(project: ProjectFacts, one: Made, other: Made) -> str | 
     return None
 
 
-def _given(project: ProjectFacts, made: Made) -> dict[str | int, str]:
-    """The arguments of a call as text, by name or position, without the random keys."""
+def plain_arguments(project: ProjectFacts, made: Made) -> dict[str | int, str]:
+    """Return the arguments of a call as text, by name or position, without the random keys."""
     variation = Variation(home_of(project, made.module, made.node), ())
     pairs = ((each.name or at, each.value) for at, each in enumerate(made.arguments))
     return {name: ast.unparse(value) for name, value in pairs if name != "key" and not variation.is_key(value)}
@@ -136,10 +136,9 @@ def _of_class(project: ProjectFacts, cls: Class, understood: Understood) -> Iter
         for home, function in code:
             for each in _kept_functions(home, function):
                 yield f"each layer is built with a function of its own ({home.module.place(each).named})"
-            for call, made in _plain_objects(home, function.body):
-                if not _compares_fields(project, made):
-                    code, place = home.module.code(call), home.module.place(call).named
-                    yield f"each layer is built with an object of its own, `{code}` ({place})"
+            for call, _ in _plain_objects(home, function.body):
+                text, place = home.module.code(call), home.module.place(call).named
+                yield f"each layer is built with an object of its own, `{text}` ({place})"
         for obligation in understood(project, part):
             yield f"each layer may be another one: {obligation.text}"
 
@@ -162,16 +161,6 @@ def _plain_objects(home: Home, nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.C
         match home.meaning(call.func):
             case Definition(node=ast.ClassDef()) as made if not home.project.classes.is_module(made):
                 yield call, made
-
-
-def _compares_fields(project: ProjectFacts, cls: Definition) -> bool:
-    """True if objects of a class that hold equal values are equal."""
-    decorated = any("dataclass" in ast.unparse(each) for each in getattr(cls.node, "decorator_list", ()))
-    bases = {
-        getattr(each, "qualname", "") for owner in project.classes.lineage(cls) for each in project.classes.bases(owner)
-    }
-    by_fields = decorated or bool(bases & {"typing.NamedTuple", "enum.Enum"})
-    return by_fields and project.classes.method(cls, "__eq__") is None
 
 
 def _compared_by_own_rule(project: ProjectFacts, layers: LayerList) -> Iterator[Obligation]:

@@ -1,10 +1,9 @@
 """Whether a scan over a list of layers would save anything: whether three of them may share a body."""
 
 import ast
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scanify.analysis.alike.alike import different_arguments
+from scanify.analysis.alike.alike import different_arguments, plain_arguments
 from scanify.analysis.alike.parts import constructors
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lists.declared import is_static
@@ -45,14 +44,15 @@ class Gain:
 def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
     """Return whether three layers of a list may share a body."""
     repeated = [each for each in layers.made if each.repeated]
-    refusal = _taking_turns(repeated) or _too_few(layers)
+    refusal = _too_few(layers)
     shown = bool(layers.made) and all(each.cls is not None for each in layers.made) and not layers.open
     if refusal is not None or _written_out_alike(project, layers):
         return Gain(refusal)
     if shown and not repeated:
         return Gain(_all_unlike(project, layers))
     doubts = [_doubt(project, each) for each in repeated]
-    if None in doubts or _of_one_class(project, layers):
+    in_turns = len(layers.classes) > 1 and any(doubts)  # a linear layer of its own size, and an activation
+    if (None in doubts and not in_turns) or _of_one_class(project, layers):
         return Gain()
     first = layers.open[0] if layers.open else not_shown("the source does not show the layers", None)
     first = next((each for each in doubts if each is not None), first)
@@ -63,21 +63,6 @@ def _of_one_class(project: ProjectFacts, layers: LayerList) -> bool:
     """True if layers that a caller gives are declared to be of a class that no two others inherit from."""
     declared = layers.declared if layers.parameter and not layers.made else None
     return declared is not None and (not isinstance(declared, Definition) or len(project.classes.heirs(declared)) < 2)
-
-
-def _taking_turns(repeated: Sequence[Made]) -> Reason | None:
-    """Why no three layers of a loop that makes layers of several classes share a body."""
-    for loop in dict.fromkeys(each.loops[-1] for each in repeated if each.loops):
-        turn = [each for each in repeated if each.loops and each.loops[-1] is loop and not each.conditional]
-        classes = {identity(each.cls): class_name(each.cls) for each in turn if each.cls is not None}
-        if len(classes) > 1 and any(each.varies > Varies.KEY for each in turn):
-            names = " and ".join(f"`{each}`" for each in classes.values())
-            return (
-                "SCN202",
-                f"nothing to scan over: layers of different classes take turns in the list, {names}",
-                turn[0].place,
-            )
-    return None
 
 
 def _too_few(layers: LayerList) -> Reason | None:
@@ -154,20 +139,11 @@ def _keeps(home: Home, cls: Definition, node: ast.AST, depth: int) -> bool:
 
 def _written_out_alike(project: ProjectFacts, layers: LayerList) -> bool:
     """True if three layers that are written out are alike: any three if there is one class, else three in a row."""
-    made = layers.made
+    made = [each for each in layers.made if not each.repeated and each.cls is not None]
+    same = [(identity(each.cls), *sorted(map(str, plain_arguments(project, each).items()))) for each in made]
     if len(layers.classes) == 1:
-        single = [each for each in made if not each.repeated]
-        return any(sum(_same(project, one, other) for other in single) >= FEW for one in single)
-    rows = (made[at : at + FEW] for at in range(len(made) - FEW + 1))
-    return any(all(not each.repeated and _same(project, row[0], each) for each in row) for row in rows)
-
-
-def _same(project: ProjectFacts, one: Made, other: Made) -> bool:
-    return (
-        one.cls is not None
-        and identity(one.cls) == identity(other.cls)
-        and different_arguments(project, one, other) is None
-    )
+        return any(same.count(each) >= FEW for each in same)
+    return any(len(set(same[at : at + FEW])) == 1 for at in range(len(same) - FEW + 1))
 
 
 def _all_unlike(project: ProjectFacts, layers: LayerList) -> Reason:

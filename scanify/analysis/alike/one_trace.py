@@ -22,10 +22,6 @@ from scanify.analysis.lower.text import dotted, pure
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.stack import OneTrace, Wrap
 
-_OPERATORS = (
-    *(f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow") for side in ("", "r")),
-    *"__neg__ __index__ __int__ __float__ __abs__ __len__ __getitem__ __lt__ __gt__".split(),
-)
 _NUMBERS = frozenset(f"builtins.{name}" for name in ("int", "float", "bool", "str"))
 
 
@@ -46,15 +42,14 @@ def _in_one_trace(project: ProjectFacts, made: Made, around: ast.ListComp, under
     if count is None or not isinstance(call, ast.Call) or made.cls is None or "#" in home.module.code(around):
         return None
     number = ast.parse(count, mode="eval").body  # which is evaluated twice
-    if not pure(number) or _may_act(project, number) or home.meaning(call.func) is None:
+    if not _is_repeatable(project, number) or home.meaning(call.func) is None:
         return None
     own = [at for at, each in enumerate(made.arguments) if ast.unparse(each.value) == ast.unparse(loop.target)]
     if len(own) != 1 or not _takes_key(project, made.cls, made.arguments[own[0]].name, own[0]):
         return None
     others = [each for at, each in enumerate(made.arguments) if at not in own]
     for each in others:  # which would be evaluated once, and not for each layer
-        plain = _is_plain(each.value) and each.name != "**"
-        if not plain or each.varies is not Varies.SAME or _may_act(project, each.value):
+        if each.name == "**" or each.varies is not Varies.SAME or not _is_repeatable(project, each.value):
             return None
     if not all(_only_computes(project, part, understood) for part in composition(project, made.cls)):
         return None
@@ -67,25 +62,19 @@ def _in_one_trace(project: ProjectFacts, made: Made, around: ast.ListComp, under
     return OneTrace(count, home.module.code(call.func), arguments, keys_alone=arrays)
 
 
-def _is_plain(value: ast.expr) -> bool:
-    """True if an argument is the same however often it is evaluated."""
-    if isinstance(value, ast.Tuple):
-        return all(map(_is_plain, value.elts))
-    return isinstance(value, ast.Constant) or pure(value)
-
-
-def _may_act(project: ProjectFacts, value: ast.expr) -> bool:
-    """True if evaluating an argument may run code of the project that changes something: an operator, a property."""
-    nodes = nodes_in(value)
-    computed = any(isinstance(each, ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Call) for each in nodes)
-    names = {each.attr for each in nodes if isinstance(each, ast.Attribute)}
-    return any(map(project.classes.acts, (*names, *(_OPERATORS if computed else ()))))
+def _is_repeatable(project: ProjectFacts, value: ast.expr) -> bool:
+    """True if an expression is the same however often it is evaluated, and runs no code of the project."""
+    match value:
+        case ast.Constant() | ast.Name() | ast.Call(func=ast.Name(id="len"), args=[ast.Name()]):
+            return True
+        case ast.Attribute(value=held, attr=name):
+            return not project.classes.acts(name) and _is_repeatable(project, held)
+        case _:
+            return False
 
 
 def _is_no_array(home: Home, value: ast.expr) -> bool:
     """True if an argument is a literal, or a parameter that is declared to be a number, a text or a configuration."""
-    if isinstance(value, ast.BinOp):
-        return _is_no_array(home, value.left) and _is_no_array(home, value.right)
     if not isinstance(value, ast.Name) or home.function is None or home.values_of(value.id):
         return isinstance(value, ast.Constant)
     said = next((each.annotation for each in parameters(home.function) if each.arg == value.id), None)
@@ -126,6 +115,6 @@ def _only_computes(project: ProjectFacts, cls: Class, understood: Understood) ->
     for home, function in constructors(project, cls) if static else ():
         for each in (each for each in nodes_in(*function.body) if isinstance(each, ast.Assign)):
             own = [part for part in nodes_in(each.value) if isinstance(part, ast.Name) and home.values_of(part.id)]
-            if static & {getattr(target, "attr", "") for target in each.targets} and (own or not _is_plain(each.value)):
+            if static & {getattr(target, "attr", "") for target in each.targets} and (own or not pure(each.value)):
                 return False
     return project.classes.oddity(cls) is None and not understood(project, cls)

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scanify.analysis.classes.nnx import NNX_LIST
-from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.contents import PLAIN, Contents, How, is_empty, is_none, is_placeholder
 from scanify.analysis.lists.home import COMPUTING, Home, class_meant, given_in
-from scanify.analysis.lists.layer_list import CALLED, Argument, Class, Made, Varies, class_name, not_shown
+from scanify.analysis.lists.layer_list import CALLED, Argument, Class, Made, class_name, not_shown
 from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
 from scanify.analysis.lists.varies import Variation, plain_count
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import ancestors, parent_of
+from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.project_facts import ProjectFacts
 
 _SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential", "flax.nnx.Sequential")
@@ -174,27 +173,16 @@ class ContentsReader:
                 self._not_shown(home, node, text, replace(how, shared=how.shared or isinstance(node, ast.Subscript)))
 
     def _named_element(self, home: Home, node: ast.Name, how: How) -> None:
-        """An element with a name: what the function assigns to it, in the loop that makes the layers or outside."""
-        name, loops = node.id, [each for each in how.loops if not isinstance(each, ast.While)]
-        walked = any(name in target_names(each.target) for each in loops)
-        if walked and Variation(home, how.loops).of(node) in (Varies.KEY, Varies.INDEX):
-            self.contents.data = f"`{name}`"
-            return
-        if home.is_local(node) and home.is_parameter(name):
-            self.contents.parameters.append((home, name))
-        elif home.is_local(node) and (home.function, f"={name}") not in self._read:
-            match home.values_of(name):
-                case [(statement, ast.expr() as value)]:
-                    around = list(ancestors(home.module, statement))
-                    inner = how.loops[-1] if how.loops else None
-                    fresh = inner is None or (isinstance(inner, ast.For | ast.While) and statement in inner.body)
-                    chosen = inner not in around and any(isinstance(each, ast.If) for each in around)
-                    self._read.add((home.function, f"={name}"))
-                    own = replace(how, conditional=how.conditional or chosen, shared=how.shared or not fresh)
-                    self.element(home, value, own)
-                    self._read.discard((home.function, f"={name}"))
-                    return
-        self._not_shown(home, node, f"what `{name}` stands for is not shown", how)
+        """An element with a name: the call that the function assigns to it, in the innermost loop or outside of it."""
+        bound = home.values_of(node.id) if home.is_local(node) else []
+        match bound:
+            case [(statement, ast.Call() as value)] if not home.is_parameter(node.id):
+                fresh = not how.loops or statement in getattr(how.loops[-1], "body", ())
+                self._made(home, value, replace(how, shared=how.shared or not fresh))
+            case _:
+                if home.is_local(node) and home.is_parameter(node.id):
+                    self.contents.parameters.append((home, node.id))
+                self._not_shown(home, node, f"what `{node.id}` stands for is not shown", how)
 
     def _not_shown(self, home: Home, node: ast.expr, text: str, how: How) -> None:
         self._open(home, node, text)

@@ -85,17 +85,11 @@ def _sites_in(home: Home, body: Sequence[ast.stmt], target: str) -> list[Wrap | 
         changed = _changed_later(home, body, put)
         if changed is not None:
             return CallStack(_CHANGED, module.place(changed))
-        sites += [Wrap(module.place(side)) for side in _sides(put.value)]
+        if isinstance(put.value, ast.IfExp) and any(map(is_none, branches(put.value))):
+            return CallStack("the list may be None", module.place(put.value))
+        if not is_none(put.value):
+            sites.append(Wrap(module.place(put.value)))
     return sites
-
-
-def _sides(value: ast.expr) -> Iterator[ast.expr]:
-    """The expressions that give a list; of `[...] if n else None` the first side alone."""
-    if isinstance(value, ast.IfExp) and any(map(is_none, branches(value))):
-        yield from _sides(value.body)
-        yield from _sides(value.orelse)
-    elif not is_none(value):
-        yield value
 
 
 def _is_behind(statement: ast.stmt, other: ast.stmt) -> bool:
