@@ -54,7 +54,7 @@ def modules_of_lists(project: ProjectFacts, layers: LayerList) -> Iterator[Oblig
             listed += [
                 held for part in parts if isinstance(part, ast.Name) and (held := walked_by(home, part)) is not None
             ]
-            found = [one.cls for held in listed for one in contents_of(project, made.module, held)[0].made]
+            found = [one.cls for held in listed for one in contents_of(project, made.module, held).made]
             if any(map(project.classes.is_module, found)):
                 text = f"`{made.module.code(each.value)}` gives each layer a module of its own"
                 yield not_shown(text, made.place)

@@ -9,6 +9,13 @@ from scanify.analysis.language.types import Array, Items, Static, options
 from scanify.analysis.lists.layer_list import LayerList, Reason
 from scanify.analysis.lower.loop import Loop, Order
 
+_NOT_IN_ORDER = {
+    "dict": "is a dict, which gives its keys",
+    "iterator": "may be an iterator, which is walked once",
+    "set": "has no order",
+    "plain": "is a text or a number",
+}
+
 
 def iterator_problems(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations) -> Iterator[Reason]:
     """Yield why a scan cannot take the elements of a container of the head as the loop does."""
@@ -17,19 +24,14 @@ def iterator_problems(loop: Loop, layers: LayerList, shape: LoopShape, body: Loo
         code = loop.code(walk.source)
         for option in options(body.sources.get(walk)):
             kind = option.kind if isinstance(option, Items) else "" if isinstance(option, Array) else "unknown"
-            if walk.via == "iter" and kind in ("iterator", "unknown"):
+            kind = "plain" if isinstance(option, Static) else kind
+            if walk.via == "iter" and kind in ("iterator", "plain", "unknown"):
                 text = f"`{loop.code(walk.base)}` may be an iterator: a scan takes all of it, the loop what it needs"
                 yield "SCN213", text, place
             elif walk.element is not None or walk.beside.startswith("list("):
                 continue
-            elif kind == "dict" and walk.order is Order.WHOLE:
-                yield "SCN213", f"the dict `{code}` is walked beside the layers: that gives its keys", place
-            elif kind == "iterator":
-                text = f"`{code}` may be an iterator, which is walked once; a scan needs a list there"
-                yield "SCN213", text, place
-            elif kind == "set" or isinstance(option, Static):
-                text = f"`{code}` is a text, a number or without an order; a scan needs an array or a list there"
-                yield "SCN213", text, place
+            elif kind in _NOT_IN_ORDER and (kind != "dict" or walk.order is Order.WHOLE):
+                yield "SCN213", f"`{code}` {_NOT_IN_ORDER[kind]}; a scan needs an array or a list there", place
     base, found = layers.walk.base, options(body.sources.get(layers.walk))
     alone = not shape.beside and loop.index is None
     if alone or not isinstance(base, ast.Name) or layers.walk.source is not base:

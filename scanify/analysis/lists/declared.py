@@ -92,14 +92,12 @@ def _plain(project: ProjectFacts, module: Module, annotation: ast.expr) -> Decla
 
 
 def _union(project: ProjectFacts, module: Module, parts: list[ast.expr]) -> Declared:
-    none = [isinstance(each, ast.Constant) and each.value is None for each in parts]
-    found = [declared(project, module, each) for each, empty in zip(parts, none, strict=True) if not empty]
-    optional = any(none) or any(each.optional for each in found)
+    some = [each for each in parts if not (isinstance(each, ast.Constant) and each.value is None)]
+    found = [declared(project, module, each) for each in some]
+    optional = len(some) < len(parts) or any(each.optional for each in found)
     if len(found) == 1:
-        only = found[0]
-        return Declared(only.cls, only.listed, only.of_dict, only.data, optional)
-    data = bool(found) and all(each.data for each in found)
-    return Declared(None, any(each.listed for each in found), False, data, optional)
+        return replace(found[0], optional=optional)
+    return Declared(listed=any(each.listed for each in found), data=all(each.data for each in found), optional=optional)
 
 
 def _elements(project: ProjectFacts, module: Module, parts: list[ast.expr], *, of_dict: bool) -> Declared:

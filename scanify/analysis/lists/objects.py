@@ -8,10 +8,10 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language.tables import MEASURING
 from scanify.analysis.lists.contents import Contents
-from scanify.analysis.lists.declared import Declared, declared
+from scanify.analysis.lists.declared import declared
 from scanify.analysis.lists.fields import field_facts, related_to
 from scanify.analysis.lists.home import Home, columns
-from scanify.analysis.lists.layer_list import Class, identity
+from scanify.analysis.lists.layer_list import Class
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Put, statements_about
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, scope_of
@@ -52,8 +52,7 @@ def class_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int =
                 return ARRAY if of_array or attr in ("weight", "bias") else None
             return _of_field(project, owner, attr) if owner is not None else None
         case ast.Subscript(value=value):
-            of_array = class_of(project, module, value, depth + 1) == ARRAY
-            return ARRAY if of_array else element_class(project, module, value, depth)
+            return ARRAY if class_of(project, module, value, depth + 1) == ARRAY else None
         case ast.BinOp(left=left, right=right):
             return ARRAY if ARRAY in (class_of(project, module, each, depth + 1) for each in (left, right)) else None
         case ast.Call():
@@ -77,26 +76,14 @@ def _of_call(project: ProjectFacts, module: Module, node: ast.Call, depth: int) 
     return ARRAY if method is not None and class_of(project, module, method, depth + 1) == ARRAY else None
 
 
-def element_class(project: ProjectFacts, module: Module, node: ast.expr, depth: int = 0) -> Class | None:
-    """Return the one class of the elements of a list, which a field or a local name holds."""
-    contents, said = contents_of(project, module, node, depth)
-    if contents.made and not contents.open:
-        classes = {identity(each.cls): each.cls for each in contents.made}
-        return next(iter(classes.values())) if len(classes) == 1 else None
-    return said.cls if said.listed else None
-
-
-def contents_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int = 0) -> tuple[Contents, Declared]:
-    """Return what a list holds by the code that fills it, and by the annotation of the field that it is."""
+def contents_of(project: ProjectFacts, module: Module, node: ast.expr) -> Contents:
+    """Return what a list holds by the code that fills it, which a field or a local name holds."""
     if isinstance(node, ast.Attribute):
-        owner = class_of(project, module, node.value, depth + 1)
-        if not isinstance(owner, Definition):
-            return Contents(), Declared()
-        facts = field_facts(project, owner, node.attr)
-        return facts.contents, facts.declared
+        owner = class_of(project, module, node.value)
+        return field_facts(project, owner, node.attr).contents if isinstance(owner, Definition) else Contents()
     reader = ContentsReader(project)
     reader.value(home_of(project, module, node), node)
-    return reader.contents, Declared()
+    return reader.contents
 
 
 def _of_field(project: ProjectFacts, owner: Definition, attribute: str) -> Class | None:
@@ -138,9 +125,8 @@ def only_value(home: Home, node: ast.Name | ast.Attribute) -> tuple[Home, ast.ex
 def _of_name(project: ProjectFacts, module: Module, node: ast.Name, depth: int) -> Class | None:
     home = home_of(project, module, node).binder(node)
     values = home.values_of(node.id)
-    container = walked_by(home, node)
-    if container is not None and len(values) <= 1 and not home.is_parameter(node.id):
-        return element_class(project, module, container, depth)
+    if walked_by(home, node) is not None:
+        return None  # an element of a list, whose class is not read
     if home.is_local(node):
         arguments = parameters(home.function) if home.function is not None else ()
         said = [each.annotation for each in arguments if each.arg == node.id]
