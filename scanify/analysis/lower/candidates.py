@@ -62,7 +62,9 @@ def _applies(head: ast.expr, walked: ast.expr, body: Sequence[ast.AST]) -> bool:
             case ast.AugAssign(target=ast.Name(id=counter)):
                 elements.add(counter)
             case ast.Assign(value=value) | ast.AnnAssign(value=value) if _is_part(value, elements):
-                elements |= names_in(node.targets if isinstance(node, ast.Assign) else [node.target])
+                targets = names_in(node.targets if isinstance(node, ast.Assign) else [node.target])
+                if value is not None and not (targets - elements) & names_in([value]):  # not `x = layer.linear(x)[1:]`
+                    elements |= targets
             case ast.For() | ast.comprehension() if _is_part(node.iter, elements):
                 elements |= names_in([node.target])
     bound = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)} - elements
