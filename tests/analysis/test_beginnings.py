@@ -3,7 +3,7 @@
 import pytest
 
 from scanify.analysis.plan import Plan, Refusal
-from tests.analysis.helpers import PRELUDE, model, only, refused
+from tests.analysis.helpers import PRELUDE, model, only
 from tests.texts import texts
 
 

@@ -39,6 +39,11 @@ class Field:
         """The default, which may be a call of `field`."""
         return self.statement.value
 
+    @property
+    def keywords(self) -> list[ast.keyword]:
+        """The named arguments of the call of `field` that is the default."""
+        return self.default.keywords if isinstance(self.default, ast.Call) else []
+
 
 class Classes(NamedCode):
     """What the index says of classes, each question answered once."""
@@ -159,11 +164,6 @@ class Classes(NamedCode):
         """The functions of that name in the body of a class; of several, branches or decorators may pick any."""
         body = definition.node.body if isinstance(definition.node, ast.ClassDef) else []
         return [each for each in functions_in(body) if each.name == name]
-
-    def special_methods(self, definition: Definition) -> frozenset[str]:
-        """The names of the form `__name__` that a class and those above it in the project have as methods."""
-        names = (name for owner in self.lineage(definition) for name in self.methods(owner))
-        return frozenset(each for each in names if each[:2] == each[-2:] == "__")
 
     def method(self, definition: Definition, name: str) -> tuple[Definition, FunctionNode] | None:
         """The method of that name that an instance of exactly this class has."""

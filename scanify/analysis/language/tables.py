@@ -20,7 +20,7 @@ EXPORTS = {
 def is_listed(qualname: str) -> bool:
     """True if a function of a library is known to do nothing but compute."""
     package, _, name = qualname.rpartition(".")
-    return name in (PURE_BUILTINS if package == "builtins" else EXPORTS.get(package, ()))
+    return name in EXPORTS.get(package, ())
 
 
 # What has effects outside of the program.
@@ -30,13 +30,6 @@ IMPURE = (
     *("numpy.save", "jax.numpy.save", "jax.config.update", "jax.experimental.multihost_utils."),
     *(f"builtins.{name}" for name in "print input open exec eval compile breakpoint __import__ globals".split()),
     *(f"builtins.{name}" for name in "locals setattr delattr next".split()),
-)
-PURE_BUILTINS = frozenset(
-    "abs all any bool bytes callable complex dict divmod enumerate filter float frozenset getattr hasattr hash id int "
-    "isinstance issubclass len list map max min object pow range repr reversed round set slice sorted str sum tuple "
-    "type zip staticmethod classmethod property iter format chr ord ascii bin hex oct bytearray memoryview super "
-    "ValueError TypeError NotImplementedError RuntimeError AssertionError KeyError IndexError Exception "
-    "NotImplemented Ellipsis vars dir".split()
 )
 # Methods of arrays that compute as the functions of jax.numpy of these names do.
 ARRAY_METHODS = frozenset(

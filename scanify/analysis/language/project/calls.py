@@ -11,7 +11,7 @@ from scanify.analysis.language.base import Base
 from scanify.analysis.language.names import names_of
 from scanify.analysis.language.syntax.operators import why_of
 
-_MOST = 100  # calls that are walked for one loop; more are an obligation
+_MOST = 40  # calls that are walked for one loop; more are an obligation
 
 
 class Calls(Base):

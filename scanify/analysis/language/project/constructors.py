@@ -8,7 +8,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base
 
-_HOOKS = frozenset({"__post_init__", "__check_init__"})
+_HOOKS = ("__post_init__", "__check_init__")
 _CALLING = frozenset({"converter", "default_factory"})  # arguments of `field` that are called
 
 
@@ -46,10 +46,9 @@ class Constructors(Base):
 
     def _note_hooks(self, env: t.Env, node: ast.AST, cls: Definition, *, own: bool) -> None:
         """Note functions that run before or behind a constructor; one of the class's own has no `__post_init__`."""
-        hooks = (_HOOKS - {"__post_init__"} if own else _HOOKS) & self.classes.special_methods(cls)
-        defaults = (each.default for each in self.classes.fields(cls).values())
-        keywords = (each.arg for default in defaults if isinstance(default, ast.Call) for each in default.keywords)
-        for name in (*sorted(hooks), *(each for each in keywords if each in _CALLING)):
+        hooks = [each for each in _HOOKS[own:] if self.classes.method(cls, each)]
+        keywords = (each.arg for field in self.classes.fields(cls).values() for each in field.keywords)
+        for name in (*hooks, *(each for each in keywords if each in _CALLING)):
             self.note(env.module, node, f"`{cls.name}` has a `{name}`, which is not followed")
 
     def stored_by_constructor(self, cls: Definition, name: str) -> t.Type | None:
@@ -84,8 +83,7 @@ class Constructors(Base):
         """`self.name = value` in a constructor."""
         this, made = self.making[-1]
         field = self.classes.fields(this.cls).get(name)
-        keywords = field.default.keywords if field is not None and isinstance(field.default, ast.Call) else []
-        if any(each.arg == "converter" for each in keywords):
+        if field is not None and any(each.arg == "converter" for each in field.keywords):
             value = t.Unknown(f"`{name}` has a `converter`, which is not followed")
         made[name] = t.join([made[name], value]) if name in made else value
 

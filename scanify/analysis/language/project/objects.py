@@ -84,7 +84,7 @@ class Objects(Base):
             odd = f"`{cls.name}` has a base class that is not shown"
         if odd is None and self.classes.is_taken_apart(cls):
             odd = f"the functions that take objects of `{cls.name}` apart may forget or compute something"
-        if odd is None and _INTERCEPTING & self.classes.special_methods(cls):
+        if odd is None and any(self.classes.method(cls, each) for each in _INTERCEPTING):
             odd = f"`{cls.name}` intercepts attributes, or does something when an object is dropped"
         if odd is None and any(map(self.classes.is_patched, _INTERCEPTING)):
             odd = "code of the project stores a `__getattr__`"
@@ -108,8 +108,8 @@ class Objects(Base):
             return self.making[-1][1][name]
         if self.classes.is_patched(name):
             return self.note(env.module, node, f"code of the project stores another `{name}`")
-        owners = [(owner, self.classes.definitions(owner, name)) for owner in self.classes.lineage(cls)]
-        owner, methods = next(((owner, found) for owner, found in owners if found), (cls, []))
+        owner = next((each for each in self.classes.lineage(cls) if name in self.classes.methods(each)), cls)
+        methods = self.classes.definitions(owner, name)
         is_field = name in self.classes.fields(cls)
         if len(methods) > 1 or (methods and is_field):
             return t.Unknown(f"`{name}` is defined in several ways")
@@ -178,7 +178,7 @@ class Objects(Base):
     def _is_static_field(self, cls: Definition, name: str) -> bool:
         """True if a field is declared static: jax does not look into it."""
         field = self.classes.fields(cls).get(name)
-        keywords = field.default.keywords if field is not None and isinstance(field.default, ast.Call) else []
+        keywords = field.keywords if field is not None else []
         return any(each.arg == "static" and ast.unparse(each.value) != "False" for each in keywords)
 
     def _only_declared(self, cls: Definition, name: str) -> t.Type:
@@ -205,8 +205,9 @@ class Objects(Base):
     def _calls_of(self, function: str, *words: str) -> Iterator[ast.Call]:
         """The calls of all functions and methods of a name, in files that have some words, too."""
         for module in self.index.modules_with(function, *words):
-            calls = (each for each in nodes_in(module.tree) if isinstance(each, ast.Call))
-            yield from (each for each in calls if (dotted(each.func) or "").rpartition(".")[2] == function)
+            for node in nodes_in(module.tree):
+                if isinstance(node, ast.Call) and function in (getattr(node.func, key, "") for key in ("id", "attr")):
+                    yield node
 
 
 def _may_name(node: ast.AST, attribute: str) -> bool:
