@@ -85,7 +85,7 @@ def _is_block_seq(index: Index, module: Module, node: ast.AST) -> bool:
 
 
 def _decided(index: Index, site: _Site, sites: Sequence[_Site]) -> Plan | Refusal:
-    """The decision about one site; the one field of its class that is a `BlockSeq` keeps what it builds."""
+    """Return the decision about one site, whose `BlockSeq` is kept by the only field of its class for one."""
     place = site.module.place(site.call)
     if len(site.fields) != 1 or sum(each.owner is site.owner for each in sites) != 1:
         return _refused(site, "the class around it does not declare one field for it, so its uses are not known", None)
@@ -131,7 +131,7 @@ def _refused(site: _Site, reason: str, at: Place | None) -> Refusal:
 
 
 def _other_uses(index: Index, field: str) -> Iterator[tuple[str, Place]]:
-    """Uses of what is called as the field that a `Stacked` does not serve in the same way."""
+    """Yield the uses of attributes with the name of the field that a `Stacked` does not serve in the same way."""
     for module in index.modules_with(field):
         for node in nodes_in(module.tree):
             if not isinstance(node, ast.Attribute) or node.attr != field or not isinstance(node.ctx, ast.Load):

@@ -161,7 +161,8 @@ OPEN = {
         "more than once",
     ),
     "None among them": ("self.layers = [Block(8, key=k) if n else None for k in jr.split(key, n)]", "may be None"),
-    "function among them": ("self.layers = [*" + MANY + ", jax.nn.relu]", "are functions"),
+    "function among them": ("self.layers = [*" + MANY + ", jax.nn.relu]", "is no module"),
+    "a number among them": ("self.layers = [i for i in range(n)]", "what `i` stands for is not shown"),
     "local class": (
         "made = Block\nself.layers = [made(8, key=k) for k in jr.split(key, n)]",
         "`made` makes is not shown",
@@ -193,7 +194,6 @@ def test_everything_else_is_an_obligation_with_its_place(init: str, text: str) -
 @pytest.mark.parametrize(
     "init",
     [
-        "self.layers = [i for i in range(n)]",
         "self.layers = list(range(n))",
         "self.layers = ['a', 'b', 'c']",
         "self.layers = jr.split(key, n)",
@@ -230,9 +230,11 @@ def test_a_decorated_constructor_may_fill_the_list_anew() -> None:
     assert "`wrapped` may do more than `__init__`" in open_in(project_of(text)[1][0])
 
 
-def test_a_field_of_numbered_name_is_another_one() -> None:
+def test_a_store_by_a_computed_name_may_be_of_the_field() -> None:
     init = f"self.layers = {MANY}\nfor i in range(n):\n    setattr(self, f'extra{{i}}', i)"
     layers = layers_in(init)
+    assert layers is not None and not layers.exact
+    layers = layers_in(f"self.layers = {MANY}\nsetattr(self, 'extra', n)")
     assert layers is not None and layers.exact
 
 

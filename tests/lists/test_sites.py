@@ -25,8 +25,8 @@ def test_the_expression_that_is_assigned_is_wrapped() -> None:
     assert sites_in("self.layers = make(n, key)") == ["make(n, key)"]
 
 
-def test_either_list_of_two_is_wrapped_but_none_is_not() -> None:
-    assert sites_in(f"self.layers = {MANY} if n else None") == [MANY]
+def test_either_list_of_two_is_wrapped_unless_one_is_none() -> None:
+    assert in_call(layers_in(f"self.layers = {MANY} if n else None")) == "the list may be None"
     assert sites_in(f"self.layers = {MANY} if n else []") == [f"{MANY} if n else []"]
 
 

@@ -27,7 +27,7 @@ _STATEFUL = frozenset(f"equinox.nn.{name}" for name in ("BatchNorm", "SpectralNo
 
 @dataclass(frozen=True)
 class Alike:
-    """What is to hold the layers, and why.
+    """The container for the layers, and the reason for it.
 
     `unlike` says why they may differ in more than arrays, None if they do not: then `holds` is an `ArrayStacked`.
     `refusal` says why no container is right. `obligations` are what must hold of layers that may differ.

@@ -46,8 +46,8 @@ def _several(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body
 
 
 def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
-    """What must hold for one body to fit: what goes beside the layers are arrays, and the first layer is passed what
-    each of them returns."""
+    """Yield the conditions of one body: values alongside the layers are arrays, and carries begin as layers return
+    them."""
     for walk in shape.beside if shape.collections else ():
         if not _is_array(walk, body.beside.get(walk)):
             yield f"`{loop.code(walk.source)}` holds arrays, and no numbers that are collected again"

@@ -145,7 +145,7 @@ def _collected_objects(project: ProjectFacts, body: LoopObligations) -> Iterator
 
 
 def _with_types(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopObligations) -> LoopShape:
-    """The shape, which also tells of what is walked beside the layers what is modules and what is one array."""
+    """Return the shape with the xs that are modules, and those that are one array, marked."""
 
     def holds_modules(walk: Walk) -> bool:
         if any(isinstance(each, Object | LibraryObject) for each in options(body.beside.get(walk))):

@@ -1,4 +1,4 @@
-"""Lengths: what is walked beside the layers and may have another number of elements than there are layers.
+"""Lengths: containers that the loop iterates over alongside the layers may have more or fewer elements than these.
 
 The loop ends with the shortest, or asks an iterator for no more than it needs. A scan takes as many as there are
 layers, and raises if it does not find them.
