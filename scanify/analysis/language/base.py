@@ -1,4 +1,4 @@
-"""What the parts of the walker share: the project, the obligations found so far, and calls of one another."""
+"""State that the parts of the walker share: the project, and the obligations found so far."""
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +44,7 @@ class Base:
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
-        """What must hold, in words: operations that are not understood for one reason are one obligation."""
+        """Return the conditions of the walk; operations that are not understood for one reason are one obligation."""
         found = []
         for why, places in self.reasons.items():
             *others, last = (f"`{each}`" for each in places)
@@ -101,7 +101,7 @@ class Base:
             self.note(env.module, node, "a class of the project has a method for this, which does more than compute")
         return acts
 
-    # What the parts of the walker call of one another; `Walker` joins them.
+    # Methods that the parts of the walker call of one another; `Walker` joins them.
 
     evaluate: Callable[[ast.expr, t.Env], t.Type]
     run: Callable[[Sequence[ast.stmt], t.Env, list[t.Type]], bool]
@@ -111,7 +111,6 @@ class Base:
     in_order: Callable[[Module, ast.AST, t.Items], None]
     change: Callable[[t.Env, ast.AST, ast.expr, t.Items, t.Type | None], None]
     define: Callable[..., None]
-    defined: Callable[[Definition], t.Type | None]
     annotated: Callable[..., t.Type | None]
     comparison: Callable[[ast.Compare, t.Env], t.Type]
     operation_of: Callable[[ast.expr, ast.AST, Sequence[ast.expr], t.Env], t.Type]
@@ -129,7 +128,6 @@ class Base:
     construct_library: Callable[[t.Env, ast.expr, str, t.Types, t.Named], t.Type]
 
     attribute: Callable[[t.Env, ast.expr, t.Type, str], t.Type]
-    of_library: Callable[[str], t.Type]
     understood_class: Callable[[t.Env, ast.AST, Definition], bool]
     decorated: Callable[[t.Function, t.Env], t.Type]
     making: list[tuple[t.Object, dict[str, t.Type]]]

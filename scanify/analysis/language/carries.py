@@ -1,4 +1,4 @@
-"""What must hold of a carry: one shape and one dtype before the first layer and after each."""
+"""Conditions on a carry: it has one shape and one dtype before the first layer and after each."""
 
 import ast
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the statements of one function do with its names, without the values."""
+"""The uses of each name in one function: bound, changed, or held elsewhere. Values are not looked at."""
 
 import ast
 from collections import Counter
@@ -53,7 +53,7 @@ class _Reader:
             self._read(child, (node, node), inner=False)
 
     def names(self) -> Names:
-        """What was read."""
+        """Return the names that were read."""
         several = frozenset(name for name, count in self.bound.items() if count > 1)
         found = (frozenset(each) for each in (self.rebound, self.open))
         return Names(frozenset(self.bound), frozenset(self.changed), self.yields, several, *found)

@@ -27,7 +27,7 @@ Layers that are built alike and applied one after another make that size the one
 
 RESIZED = " resized"
 """Ends the shape of an array that is a carry with another size: a part of it, or one with more behind it."""
-_ROW = " row"  # of what a function that is mapped over an array sees of it
+_ROW = " row"  # ends the shape of a part that a mapped function is passed
 _JOINS = frozenset("concatenate concat hstack vstack stack".split())
 
 
@@ -52,7 +52,7 @@ def with_arrays(value: t.Type, change: Callable[[t.Array], t.Array]) -> t.Type:
 
 
 def row(value: t.Array) -> t.Array:
-    """What a function that is mapped over an array sees of it."""
+    """The part of an array that a function is passed which is mapped over it."""
     return replace(value, shape=f"{value.shape}{_ROW}") if value.shape is not None else value
 
 
