@@ -200,9 +200,9 @@ def test_values_of_the_last_turn_that_are_read_afterwards(after, rule):
     assert refused(loop, after=after).rule == rule
 
 
-def test_layers_told_apart_as_objects():
+def test_layers_told_apart_as_objects_are_not_understood():
     loop = "for i in range(self.n):\n    x = self.layers[i](x) if self.layers[i] is not mask else x"
-    assert refused(loop).rule == "SCN208"
+    assert not planned(loop).safe
 
 
 def test_a_comprehension_over_numbers_is_one_over_layers():

@@ -33,7 +33,7 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.lists.find import layer_list, layers_of
 from scanify.analysis.lists.layer_list import LayerList, Reason, Varies
-from scanify.analysis.lower.loop import Loop, Problem, Walk
+from scanify.analysis.lower.loop import Form, Loop, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called
 from scanify.analysis.obligation import Kind as Shows
@@ -105,6 +105,9 @@ def fact_of(
         text = f"{uses.changes.what}: then other layers may be in `{layers.name}`"
         changed = [Obligation(Shows.LAYERS, text, uses.changes.place)]
         layers = replace(layers, open=(*layers.open, *changed))
+    if (place := unfinished(loop, layers)) is not None:
+        changed.append(Obligation(Shows.LAYERS, f"`{layers.name}` is finished when the loop runs", place))
+        layers = replace(layers, open=(*layers.open, *changed[-1:]))
     made, home = [each.cls for each in layers.made], (layers.owner, layers.attribute)
     body = understood(project, loop, shape, made, home=home, trees=trees)
     shape = _with_types(project, loop, shape, body)
@@ -134,6 +137,17 @@ def fact_of(
         ),
         trees,
     )
+
+
+def unfinished(loop: Loop, layers: LayerList) -> Place | None:
+    """The place in the constructor that makes the list, if the constructor runs the loop before or in it."""
+    module, start = loop.module, loop.place.span.start
+    around = module.span(loop.scope.function.node)
+    for place in (site.place for site in layers.sites if loop.form is not Form.SEQUENTIAL):
+        inside = place.path == module.path and around.start < place.span.start < around.end
+        if inside and place.span.end > start:
+            return place
+    return None
 
 
 def _collected_objects(project: ProjectFacts, body: LoopObligations) -> Iterator[str]:

@@ -4,7 +4,7 @@ call."""
 from typing import Literal
 
 from scanify.analysis.alike.one_trace import with_one_trace
-from scanify.analysis.decide.fact import LoopFact
+from scanify.analysis.decide.fact import LoopFact, unfinished
 from scanify.analysis.facts import Place
 from scanify.analysis.language.constructor import obligations_of
 from scanify.analysis.lists.layer_list import LayerList, Reason
@@ -47,7 +47,8 @@ def choose_stack(
             return "SCN201", reason, outside, f"give `{outside.path}` too, or use `--stack call`"
         return CallStack(reason, outside)
     stack = fact.uses.in_call
-    stack = stack or _unfinished(fact)
+    if stack is None and (place := unfinished(fact.loop, layers)) is not None:
+        stack = CallStack("the loop runs before the list is finished", place)
     if stack is None and stays is not None:
         stack = CallStack("another loop over it stays as it is", stays)  # and would take a stack apart in each call
     if stack is not None:
@@ -57,20 +58,6 @@ def choose_stack(
     if fact.alike.holds is Holds.ARRAY_STACKED:
         layers = with_one_trace(project, layers, obligations_of)
     return InitStack(tuple(dict.fromkeys(layers.sites)), tuple(dict.fromkeys(layers.annotations)))
-
-
-def _unfinished(fact: LoopFact) -> CallStack | None:
-    """The list in the call if its constructor runs the loop, and makes the list there or behind it."""
-    module, node = fact.loop.module, fact.loop.scope.function.node
-    around, start = module.span(node), fact.loop.place.span.start
-    for site in fact.layers.sites:
-        if (
-            site.place.path == module.path
-            and site.place.span.end > start
-            and around.start < site.place.span.start < around.end
-        ):
-            return CallStack("the loop runs before the list is finished", site.place)
-    return None
 
 
 def _nowhere(layers: LayerList, choice: StackChoice) -> CallStack | Reason:

@@ -5,16 +5,15 @@ last one must be known when it is traced: from its index, from what all layers s
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from scanify.analysis.flow.names import Names, target_names
+from scanify.analysis.flow.names import target_names
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children
 from scanify.analysis.lower.text import called, dotted, root
 
 _LINES = "put the body on lines of its own"
-_MEASURES = frozenset("shape ndim size dtype".split())
 _STATIC_CALLS = frozenset("isinstance issubclass callable hasattr len type".split())
 Leaving = ast.Break | ast.Continue | ast.Return
 
@@ -60,40 +59,33 @@ def exits_of(
                 pass
 
 
-class Traced:
-    """Tells what of a body is known when it is traced from what is computed in the loop."""
+def _traced_name(test: ast.AST, traced: Set[str], layers: Set[str]) -> str | None:
+    """A name in a condition that makes its value one that is computed in the loop; None if none does.
 
-    def __init__(self, loop: Loop, names: Names, layers: frozenset[str]) -> None:
-        self._layers = layers
-        index = set(target_names(loop.index.target)) if loop.index is not None else set()
-        self._traced = (set(loop.targets) | set(names.bound)) - (index - set(names.bound))
-        if loop.carry is not None:
-            self._traced.add(loop.carry)
-
-    def first_name(self, node: ast.AST) -> str | None:
-        """A name in an expression that makes its value one that is computed in the loop; None where none does."""
-        match node:
-            case ast.Name():
-                return node.id if node.id in self._traced else None
-            case ast.Compare() if all(map(_is_identity, node.ops)) and all(map(_is_none, node.comparators)):
-                return None
-            case ast.Call() if called(node) in _STATIC_CALLS:
-                return None
-            case ast.Call(func=ast.Attribute() as func):
-                names = (self.first_name(each) for each in (func.value, *node.args, *node.keywords))
-                return next((name for name in names if name is not None), None)
-            case ast.Attribute():
-                field = dotted(node) is not None and root(node) in self._layers
-                return None if field or node.attr in _MEASURES else self.first_name(node.value)
-            case _:
-                names = (self.first_name(child) for child in children(node))
-                return next((name for name in names if name is not None), None)
+    Static are fields of layers, `hasattr(layer, "last")` and the like.
+    """
+    match test:
+        case ast.Name(id=name):
+            return name if name in traced else None
+        case ast.Call(func=ast.Attribute(value=owner), args=args, keywords=words):
+            parts: Sequence[ast.AST] = [owner, *args, *words]
+        case ast.Call() if called(test) in _STATIC_CALLS:
+            parts = []
+        case ast.Attribute() if dotted(test) is not None and root(test) in layers:
+            parts = []
+        case _:
+            parts = children(test)
+    found = (_traced_name(each, traced, layers) for each in parts)
+    return next((each for each in found if each is not None), None)
 
 
-def exit_problems(loop: Loop, exits: Sequence[Exit], traced: Traced, collects: bool) -> Iterator[Problem]:
-    """The exits that a function of one layer cannot take over."""
-    body = loop.body[0]
-    node = loop.node
+def exit_problems(
+    loop: Loop, exits: Sequence[Exit], bound: Set[str], layers: Set[str], collects: bool
+) -> Iterator[Problem]:
+    """The exits that a function of one layer cannot take over; `bound` are the names that the body binds."""
+    body, node = loop.body[0], loop.node
+    index = set(target_names(loop.index.target)) if loop.index is not None else set()
+    traced = (set(loop.targets) - index) | bound
     on_one_line = isinstance(node, ast.For) and body.lineno == (node.iter.end_lineno or node.lineno)
     for each in exits:
         if on_one_line:
@@ -106,18 +98,12 @@ def exit_problems(loop: Loop, exits: Sequence[Exit], traced: Traced, collects: b
             continue
         if each.word == "continue":
             continue
-        name = next((name for test in each.conditions if (name := traced.first_name(test)) is not None), None)
+        name = next(
+            (name for test in each.conditions if (name := _traced_name(test, traced, layers)) is not None), None
+        )
         if name is not None:
             reason = f"`{each.word}` depends on `{name}`, which is computed in the loop; a scan cannot stop early"
             yield Problem("SCN205", reason, each.node)
         elif collects and each.word == "return":
             reason = "`return` ends a loop that also collects values, which is gone with what it returns"
             yield Problem("SCN205", reason, each.node, "end the loop with `break`, and return after it")
-
-
-def _is_identity(operator: ast.cmpop) -> bool:
-    return isinstance(operator, ast.Is | ast.IsNot)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

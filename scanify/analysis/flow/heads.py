@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.lower.loop import Loop, Order, Problem, Walk
-from scanify.analysis.lower.text import called, code, container_text, only_argument
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.text import arithmetic, code, container_text
 
 _BESIDE = "is walked beside the layers; a scan needs an array or a list there"
 _MAKE_LIST = "make an array or a list of it before the loop"
@@ -56,37 +57,15 @@ def _counter_problems(loop: Loop) -> Iterator[Problem]:
         what = code(loop.module, index.target)
         text = f"the body uses the layer's index `{what}`, and `range` or `len` is another name here"
         yield Problem("SCN208", text if shadowed else f"the index `{what}` is taken apart", index.target)
-    if index.first is not None and not _is_number(index.first):
+    if index.first is not None and not arithmetic(index.first):
         what = code(loop.module, index.first)
         text = f"`enumerate` counts from `{what}`, which may be another number when it is asked again"
         yield Problem("SCN208", text, index.first)
 
 
-def _is_number(node: ast.expr) -> bool:
-    """Whether an expression gives a number however often it is asked: literals, names, lengths, and sums of those."""
-    match node:
-        case ast.Constant():
-            return type(node.value) is int
-        case ast.UnaryOp():
-            return _is_number(node.operand)
-        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult()):
-            return _is_number(node.left) and _is_number(node.right)
-        case ast.Call() if called(node) == "len":
-            inner = only_argument(node)
-            return inner is not None and container_text(inner) is not None
-        case ast.Name() | ast.Attribute():
-            return container_text(node) is not None
-        case _:
-            return False
-
-
 def _binds_names(target: ast.expr) -> bool:
-    """Whether a target binds names and does nothing else."""
-    if isinstance(target, ast.Tuple | ast.List):
-        return all(map(_binds_names, target.elts))
-    if isinstance(target, ast.Starred):
-        return _binds_names(target.value)
-    return isinstance(target, ast.Name)
+    """True if a target binds names and does nothing else."""
+    return not any(isinstance(each, ast.Attribute | ast.Subscript) for each in nodes_in(target))
 
 
 def _beside_problems(loop: Loop, walk: Walk) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.flow.statements import assignments, bound_by, statements_in
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import children, mentions, names_in, nodes_in
-from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lower.scope import ancestors, parent_of
 
 _ARRAYS = ("jax.", "numpy.", "einops.")
 _COST = (
@@ -35,7 +35,7 @@ def round_trips(shape: LoopShape) -> Iterator[str]:
     walks = [
         walk
         for xs, walk in zip(shape.xs[first:], shape.beside, strict=True)
-        if not xs.array and _is_passed(loop, walk.source)
+        if not xs.array and _is_passed(shape, walk.source)
     ]
     taken = [node for node in nodes_in(*loop.body) if _takes(shape, node)]
     if not walks and not taken:
@@ -49,19 +49,24 @@ def round_trips(shape: LoopShape) -> Iterator[str]:
             return
 
 
-def _is_passed(loop: Loop, node: ast.AST | None, seen: Set[str] = frozenset()) -> bool:
-    """True if an expression may hold values that a caller passes one by one: no function of arrays makes it."""
+def _is_passed(shape: LoopShape, node: ast.AST | None, seen: Set[str] = frozenset()) -> bool:
+    """True if an expression may hold values that come one by one, from a caller or from the step before."""
+    loop = shape.loop
     if node is None or (isinstance(node, ast.Call) and _gives_array(loop, node)):
         return False
     if not isinstance(node, ast.Name):
-        return any(_is_passed(loop, each, seen) for each in children(node))
+        return any(_is_passed(shape, each, seen) for each in children(node))
     holder = loop.scope.binding(node.id)
-    if holder is None or holder.parent is None or node.id in {*seen, loop.scope.self_name}:
+    if holder is None or holder.parent is None or node.id == loop.scope.self_name:
         return False
+    if node.id in seen:
+        return node.id in holder.params  # `caches = list(caches)`
+    if node.id in shape.ys and any(isinstance(each, ast.For | ast.While) for each in ancestors(loop.module, loop.node)):
+        return True
     given = assignments(getattr(holder.node, "body", ()), node.id)
     if node.id in holder.params and (not given or seen):
         return True
-    return any(_is_passed(loop, getattr(each, "value", None), {*seen, node.id}) for each in given)
+    return any(_is_passed(shape, getattr(each, "value", None), {*seen, node.id}) for each in given)
 
 
 def _takes(shape: LoopShape, node: ast.AST) -> bool:
@@ -74,11 +79,7 @@ def _takes(shape: LoopShape, node: ast.AST) -> bool:
         case _:
             return False
     own = {*shape.loop.targets, *shape.carry}
-    return (
-        bool(names_in([key]) & {*shape.loop.targets})
-        and not names_in([holder]) & own
-        and _is_passed(shape.loop, holder)
-    )
+    return bool(names_in([key]) & {*shape.loop.targets}) and not names_in([holder]) & own and _is_passed(shape, holder)
 
 
 def _made_of(shape: LoopShape, given: Set[str], taken: Sequence[ast.AST]) -> set[str]:

@@ -16,7 +16,7 @@ from scanify.analysis.flow.around import captures, caught, lost_values, read_aft
 from scanify.analysis.flow.beside import is_walked, walked_beside
 from scanify.analysis.flow.call import layer_call, only_sums
 from scanify.analysis.flow.collections import Collected, collected
-from scanify.analysis.flow.exits import Exit, Traced, exit_problems, exits_of
+from scanify.analysis.flow.exits import Exit, exit_problems, exits_of
 from scanify.analysis.flow.growth import appended_to
 from scanify.analysis.flow.heads import head_problems
 from scanify.analysis.flow.last_values import LastValues, last_values
@@ -205,8 +205,7 @@ def _problems(
     if loop.form is Form.SEQUENTIAL:
         return problems
     problems += head_problems(loop, layer)
-    traced = Traced(loop, names, layers)
-    problems += exit_problems(loop, exits, traced, bool(gathered.names))
+    problems += exit_problems(loop, exits, names.bound.keys(), layers, bool(gathered.names))
     problems += unsupported(loop)
     problems += number_types(loop, frozenset({*names.bound, *targets, *carry}))
     problems += gathered.problems

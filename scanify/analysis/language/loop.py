@@ -16,7 +16,7 @@ from scanify.analysis.language.carries import kept_conditions, start_conditions
 from scanify.analysis.language.libraries.classes import LAYER
 from scanify.analysis.language.names import names_of
 from scanify.analysis.language.walker import Walker
-from scanify.analysis.lower.loop import Form, Loop, Walk
+from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.scope import FUNCTIONS
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
@@ -276,11 +276,10 @@ class _LoopWalker(Walker):
 
     def _carried(self, name: str, start: t.Type) -> t.Type:
         """The type of a carry: what a scan carries are arrays."""
-        if any(isinstance(each, t.Static) for each in t.options(start)):
+        unknown = any(isinstance(each, t.Unknown) for each in t.options(start))
+        number = unknown and any(isinstance(each, ast.Constant) for each in self.shape.starts.get(name, ()))
+        if number or any(isinstance(each, t.Static) for each in t.options(start)):
             self._condition(f"`{name}` keeps its dtype, though it starts as a Python number")
-        for each in t.options(start):
-            if isinstance(each, t.Unknown) and not each.noted and self.loop.form is Form.FOR:
-                self._condition(f"`{name}` is an array before the loop: {each.why}")
         found: list[t.Type] = []
         for option in t.options(start):
             match option:

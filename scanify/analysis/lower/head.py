@@ -1,8 +1,7 @@
 """The head of a loop: what it walks in step, in which order, and what each target is bound to."""
 
 import ast
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scanify.analysis.index.module import Module
@@ -170,14 +169,13 @@ class HeadReader:
         return next(self._unread(pair), walk)
 
     def _unread(self, pair: _Pair) -> Iterator[Walk]:
-        """The containers whose elements an expression gives in a way that is not followed: `sorted(layers)`."""
+        """The containers whose elements an expression may give in a way that is not followed: `sorted(layers)`."""
         text = self.text(pair.source)
-        views = {
-            viewed for each in nodes_in(pair.source) if (viewed := _viewed(each, "items") or _viewed(each, "values"))
-        }
+        via = (called(pair.source) or "").rpartition(".")[2]
         for part in self._containers(pair.source) if container_text(pair.source) is None else ():
-            via = "values" if part in views else (called(pair.source) or "").rpartition(".")[2]
-            yield Walk(pair.target, pair.source, part, text, text, text, Order.OTHER, via)
+            viewed = _viewed(part, "items") or _viewed(part, "values")
+            how = "values" if viewed is not None else via
+            yield Walk(pair.target, pair.source, viewed or part, text, text, text, Order.OTHER, how)
 
     def _containers(self, node: ast.expr) -> Iterator[ast.expr]:
         match node:
@@ -185,24 +183,26 @@ class HeadReader:
                 yield node
             case ast.Call(args=[holder, ast.Constant(value=str(name))]) if self.builtin(node) == "getattr":
                 yield made(ast.Attribute(holder, name, ast.Load()), node)
+            case ast.Call() if _viewed(node, "items") is not None or _viewed(node, "values") is not None:
+                yield node
             case ast.Call(args=args):
-                viewed = _viewed(node, "items") or _viewed(node, "values")
                 library = (self.scope.qualified(node.func) or "").startswith("itertools.")
                 gives = args if library or self.builtin(node) in _GIVE_ELEMENTS else []
-                gives = gives[1:] if self.builtin(node) in ("map", "filter") else gives
-                yield from [viewed] if viewed is not None else []
-                yield from itertools.chain.from_iterable(map(self._containers, gives))
-            case ast.Starred(value=ast.Tuple(elts=parts) | ast.List(elts=parts)) | ast.BoolOp(values=parts):
-                yield from itertools.chain.from_iterable(map(self._containers, parts))
-            case ast.Starred(value=value) | ast.Subscript(value=value) | ast.NamedExpr(value=value):
-                yield from self._containers(value)
+                yield from self._each(gives[1:] if self.builtin(node) in ("map", "filter") else gives)
             case ast.ListComp(ast.Name(), [first, *_]) | ast.GeneratorExp(ast.Name(), [first, *_]):
                 yield from self._containers(first.iter)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                starred = [each for each in parts if isinstance(each, ast.Starred)]
-                yield from itertools.chain.from_iterable(map(self._containers, starred))
+                yield from self._each(each.value for each in parts if isinstance(each, ast.Starred))
+            case ast.Starred(value=ast.Tuple(elts=parts) | ast.List(elts=parts)) | ast.BoolOp(values=parts):
+                yield from self._each(parts)
             case ast.IfExp(body=body, orelse=orelse):
-                yield from (*self._containers(body), *self._containers(orelse))
+                yield from self._each([body, orelse])
+            case ast.Starred(value=value) | ast.Subscript(value=value) | ast.NamedExpr(value=value):
+                yield from self._containers(value)
+
+    def _each(self, nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
+        for node in nodes:
+            yield from self._containers(node)
 
     def _through(self, walk: Walk, inner: ast.expr, name: str) -> Walk:
         """A walk of what a list is copied to, or of a list backwards: `list(layers[1:])`, `reversed(layers)`."""
@@ -239,20 +239,13 @@ class HeadReader:
                 for each in elements:
                     assert isinstance(each, ast.Starred)
                     yield from self.bases(each.value)
-            case ast.Call() if self._is_chain(node):
+            case ast.Call(keywords=[]) if self.scope.qualified(node.func) == "itertools.chain":
                 for each in node.args:
                     yield from self.bases(each)
             case ast.Call() if self.builtin(node) in _COPIES and (inner := only_argument(node)) is not None:
                 yield from self.bases(inner)
             case _:
                 yield node
-
-    def _is_chain(self, call: ast.Call) -> bool:
-        name = called(call) or ""
-        imported = self.module.imports.get(name.partition(".")[0], "")
-        qualified = f"{imported}.{name.partition('.')[2]}".rstrip(".")
-        plain = not call.keywords and not any(isinstance(each, ast.Starred) for each in call.args)
-        return plain and qualified == "itertools.chain"
 
 
 class _NotRead(Exception):

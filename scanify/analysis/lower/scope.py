@@ -5,19 +5,15 @@
 
 Decorators, defaults and annotations are evaluated outside of their function, the first iterable of a comprehension
 outside of the comprehension. A scope is made once for each node: compare scopes with `is`.
-
-What is asked about is a small part of most files, so nothing here walks a whole module: the map of parents is made for
-one statement of module level at a time, when a node in it is first asked about (`parent_of`, `ancestors`).
 """
 
 import ast
-from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeAlias
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import children, kept, names_in, nodes_in
+from scanify.analysis.lower.nodes import by_kind, children, kept, names_in
 from scanify.analysis.lower.text import called, dotted
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -26,7 +22,6 @@ Opens: TypeAlias = ast.Module | Function | ast.Lambda | ast.ClassDef | Comprehen
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 OPENS = (ast.Module, *FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
-_PLACED = (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.excepthandler, ast.pattern)
 
 
 class Scope:
@@ -245,40 +240,16 @@ def names_bound_by(node: ast.AST) -> Iterator[str]:
 
 
 class _Scopes:
-    """The scopes and parents of one file, made when they are asked for."""
+    """The parents of all nodes of one file, and its scopes, made when they are asked for."""
 
     def __init__(self, module: Module) -> None:
         self.top = Scope(module, module.tree, None)
         self.made: dict[ast.AST, Scope] = {module.tree: self.top}
         self.parents: dict[ast.AST, ast.AST] = {}
-        self.statements = module.tree.body
-        self.starts = [_start(statement) for statement in self.statements]
-        self.unmapped = dict.fromkeys(range(len(self.statements)))  # in order
-
-    def parent(self, node: ast.AST) -> ast.AST | None:
-        if node not in self.parents:
-            self._map_around(node)
-        return self.parents.get(node)
-
-    def _map(self, node: ast.AST, parent: ast.AST) -> None:
-        self.parents[node] = parent
-        stack = [node]
-        while stack:
-            above = stack.pop()
-            for below in children(above):
-                self.parents[below] = above
-                stack.append(below)
-
-    def _map_around(self, node: ast.AST) -> None:
-        if node is self.top.node:
-            return
-        near = bisect_right(self.starts, _start(node)) - 1
-        for index in [near, *self.unmapped]:
-            if index in self.unmapped:
-                del self.unmapped[index]
-                self._map(self.statements[index], self.top.node)
-            if node in self.parents:
-                return
+        for nodes in by_kind(module.tree).values():
+            for node in nodes:
+                for below in children(node):
+                    self.parents[below] = node
 
     def inner(self, node: Opens) -> Scope:
         if node not in self.made:
@@ -287,7 +258,7 @@ class _Scopes:
 
     def around(self, node: ast.AST) -> Scope:
         below: list[ast.AST] = [node]
-        while (above := self.parent(below[-1])) is not None:
+        while (above := self.parents.get(below[-1])) is not None:
             below.append(above)
             if isinstance(above, OPENS) and _evaluates(above, below):
                 return self.inner(above)
@@ -306,16 +277,16 @@ def inner_scope(module: Module, node: Opens) -> Scope:
 
 def parent_of(module: Module, node: ast.AST) -> ast.AST | None:
     """The node that a node is a direct part of; None for the module, and for a node of some other tree."""
-    return _scopes(module).parent(node)
+    return _scopes(module).parents.get(node)
 
 
 def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
     """The nodes around a node, the nearest first, the module last."""
-    scopes = _scopes(module)
-    above = scopes.parent(node)
+    parents = _scopes(module).parents
+    above = parents.get(node)
     while above is not None:
         yield above
-        above = scopes.parent(above)
+        above = parents.get(above)
 
 
 def adopt(module: Module, node: ast.AST, parent: ast.AST) -> None:
@@ -340,15 +311,6 @@ def _evaluates(opens: ast.AST, path: list[ast.AST]) -> bool:
     if isinstance(opens, COMPREHENSIONS) and below is opens.generators[0]:
         return len(path) < 3 or path[-3] is not opens.generators[0].iter
     return True
-
-
-def _start(node: ast.AST) -> tuple[int, int]:
-    """Where a node begins, its decorators counted; of one without a place of its own, its first part that has one."""
-    for part in [node] if isinstance(node, _PLACED) else nodes_in(node):
-        if isinstance(part, _PLACED):
-            decorators = [(each.lineno, each.col_offset) for each in getattr(part, "decorator_list", ())]
-            return min([(part.lineno, part.col_offset), *decorators])
-    return 0, 0
 
 
 def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
