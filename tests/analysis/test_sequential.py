@@ -286,7 +286,7 @@ def test_one_whose_only_loop_stays_is_nothing_to_rewrite():
 def test_another_loop_that_stays_leaves_it_alone():
     stays = "for block in self.seq:\n    x = block(x) + state.pop()\n"
     found = decide(text(call=stays + WALKED))
-    assert [each.rule for each in found if isinstance(each, Plan) and each.safe] == ["SCN101"]
+    assert not any(isinstance(each, Plan) and each.safe and each.place == found[0].place for each in found)
     assert not any(isinstance(each, Plan) and isinstance(each.stack, InitStack) for each in found)
 
 

@@ -7,6 +7,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.lists.layer_list import Class
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS, parameters
 from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -44,6 +45,12 @@ def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None)
     names = {getattr(each, "id", getattr(each, "attr", "")) for each in nodes_in(annotation)}
     array = bool(names & _ARRAY_TYPES) and not names & {"int", "float", "bool"}
     return replace(_declared(project, module, annotation), array=array)
+
+
+def declared_parameter(project: ProjectFacts, module: Module, function: ast.AST | None, name: str) -> Declared:
+    """Read the annotation of a parameter of a function."""
+    given = parameters(function) if isinstance(function, FUNCTIONS) else ()
+    return declared(project, module, next((each.annotation for each in given if each.arg == name), None))
 
 
 def _declared(project: ProjectFacts, module: Module, annotation: ast.expr) -> Declared:

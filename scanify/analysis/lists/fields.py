@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.contents import Contents
-from scanify.analysis.lists.declared import Declared, declared
+from scanify.analysis.lists.declared import Declared, declared, declared_parameter
 from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import not_shown
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.statements import Grown, Put, statements_about
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, Function, parameters
+from scanify.analysis.lower.scope import Function, parameters
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
@@ -150,16 +150,12 @@ def _note_parameters(project: ProjectFacts, facts: FieldFacts) -> None:
     """Note layers that callers give: a parameter of a constructor, or a field of a class without a constructor."""
     owner, contents = facts.owner, facts.contents
     for home, name in contents.parameters:
-        function = home.function
-        if not isinstance(function, FUNCTIONS):
-            continue
-        said = next((each.annotation for each in parameters(function) if each.arg == name), None)
-        found = declared(project, home.module, said)
+        found = declared_parameter(project, home.module, home.function, name)
         if facts.declared.cls is None and (found.cls is not None or found.data):
             facts.declared = found
         facts.parameter = True
         text = f"`{facts.owner.name}` gets `{name}` from its caller"
-        contents.open.append(not_shown(text, home.module.place(function)))
+        contents.open.append(not_shown(text, home.module.place(home.function or owner.node)))
     if facts.fillings:
         return
     annotated = project.classes.fields(owner).get(facts.attribute)

@@ -7,7 +7,7 @@ from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import shape_of
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.contents import Contents
-from scanify.analysis.lists.declared import Declared, declared
+from scanify.analysis.lists.declared import Declared, declared_parameter
 from scanify.analysis.lists.fields import field_facts
 from scanify.analysis.lists.home import computed_from
 from scanify.analysis.lists.layer_list import LayerList, not_shown
@@ -16,7 +16,6 @@ from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.sites import Sites, field_sites
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import parameters
 from scanify.analysis.lower.text import root
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
@@ -154,11 +153,7 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> 
     reader.value(home, base)
     contents, said = reader.contents, Declared()
     for where, given in contents.parameters:
-        annotations = (
-            [each.annotation for each in parameters(where.function) if each.arg == given] if where.function else []
-        )
-        found = declared(project, where.module, annotations[0] if annotations else None)
-        said = said if said.cls is not None else found
+        said = said if said.cls is not None else declared_parameter(project, where.module, where.function, given)
         contents.open.append(_open(loop, base, f"the caller gives `{given}`"))
     layers = _of_contents(loop, walk, base, contents, said)
     if layers is None:
