@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from scanify.analysis.classes.classes import library_module
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
@@ -72,8 +73,7 @@ class Objects(Base):
 
     def of_library(self, qualname: str) -> t.Type:
         """The type of something of a library, by its qualified name."""
-        is_class = qualname.startswith("equinox.nn.") and qualname.rpartition(".")[2][:1].isupper()
-        return t.ClassOf(qualname) if is_class else t.LibraryFunction(qualname)
+        return t.ClassOf(qualname) if library_module(qualname) else t.LibraryFunction(qualname)
 
     # -- classes of the project ------------------------------------------------------------------------------------
 

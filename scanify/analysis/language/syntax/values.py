@@ -4,7 +4,6 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scanify.analysis.classes.classes import library_module
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import types as t
@@ -131,7 +130,7 @@ class Expressions(Base):
             case Definition() as definition:
                 return self.defined(definition)
             case External(qualname):
-                return t.ClassOf(qualname) if library_module(qualname) else t.LibraryFunction(qualname)
+                return self.of_library(qualname)
             case _:
                 return None
 
