@@ -35,9 +35,6 @@ class Operators(Base):
         name = _OPERATORS[type(operator)]
         flat = [option for value in values for option in t.options(value)]
         held = [each for each in flat if isinstance(each, t.Items)]
-        if name == "add" and len(held) == len(flat):
-            elements = [each.element for each in held if each.element is not None]
-            return t.Items(held[0].kind, None, t.join(elements) if elements else None, self.own)
         for part, value in zip(parts, values, strict=True):
             if self.asks(env, node, value, f"__{name}__", f"__r{name}__"):
                 return t.Unknown("an operator of the project")

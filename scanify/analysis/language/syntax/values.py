@@ -175,7 +175,6 @@ class Expressions(Base):
         is_array = isinstance(value, t.Array | t.Given)
         if is_array and any(getattr(each, "cast", None) == "bool" for each in t.parts_of(index)):
             return self.note(module, node, "the shape of its result depends on values")
-        at = index.text if isinstance(index, t.Static) else None
         match value:
             case t.Array():
                 return resized(value) if is_resized(node.slice) else replace(value, shape=None)
@@ -185,8 +184,6 @@ class Expressions(Base):
                 return t.Static(text if (text or "").startswith(t.GIVEN) else None)
             case t.Items(kind=kind, element=element) if isinstance(node.slice, ast.Slice):
                 return t.Items(kind, None, element, self.own)
-            case t.Items(kind=kind, parts=tuple() as parts) if kind != "dict" and at and at.isdecimal():
-                return parts[int(at)] if int(at) < len(parts) else t.Unknown("it has no such element")
             case t.Items(element=element):
                 return element or t.Unknown("nothing shows its elements")
             case t.LibraryObject(qualname="jax.at"):
