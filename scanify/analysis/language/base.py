@@ -127,6 +127,7 @@ class Base:
     construct: Callable[[t.Env, ast.expr, Definition, t.Types, t.Named], t.Type]
     construct_library: Callable[[t.Env, ast.expr, str, t.Types, t.Named], t.Type]
 
+    of_library: Callable[[str], t.Type]
     attribute: Callable[[t.Env, ast.expr, t.Type, str], t.Type]
     understood_class: Callable[[t.Env, ast.AST, Definition], bool]
     decorated: Callable[[t.Function, t.Env], t.Type]
