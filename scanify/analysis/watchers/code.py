@@ -12,6 +12,7 @@ from scanify.analysis.language.tables import MEASURES
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, own_nodes, parameters, parent_of, scope_of
 from scanify.analysis.lower.text import dotted, unquoted
+from scanify.analysis.watchers.library import CONTAINERS
 from scanify.analysis.watchers.names import imported, local_scope, meanings
 from scanify.analysis.watchers.values import (
     CONTAINER,
@@ -35,6 +36,7 @@ from scanify.analysis.watchers.values import (
 
 # Packages whose classes call nothing of their own with what their objects are passed.
 _BASES = tuple("equinox. typing. typing_extensions. builtins. abc. enum. jaxtyping. optax. haliax. flax.".split())
+_LONGEST = 4  # dots in the name of something of a library; a longer one is not followed
 _PROPERTIES = {"property", "cached_property"}
 _OPENS = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 _EXPRESSIONS = (ast.Call, ast.Lambda, ast.Attribute, ast.JoinedStr, ast.BinOp)
@@ -120,7 +122,7 @@ class Code(Store):
         libraries = {each for each in atoms if isinstance(each, str)} - KINDS
         if TREE in atoms and name not in self._fields:
             found |= MODEL
-        paths = (f"{each}.{name}" if ")." not in each else UNKNOWN for each in libraries)
+        paths = {f"{each}.{name}" if _is_known(each, name) else UNKNOWN for each in libraries}
         found |= value_of(*paths, *({UNKNOWN} & atoms))
         if not libraries or len(atoms) > len(libraries) or SUPER in libraries:
             for module, node in self.definitions.get(name, ()):
@@ -309,6 +311,14 @@ def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
 def _key(function: ast.AST) -> object:
     """Under what the result of a function is: its name, for all functions of the name; a lambda itself."""
     return getattr(function, "name", function)
+
+
+def _is_known(atom: str, name: str) -> bool:
+    """True for what a library defines, and for the methods of optimisers and containers that it makes."""
+    maker, is_result, method = atom.rpartition("()")
+    if not is_result:
+        return atom.count(".") < _LONGEST
+    return not method and (name in CONTAINERS or atom == SUPER or maker.startswith(("optax.", "jmp.")))
 
 
 def _decorators(node: ast.AST) -> set[str]:

@@ -282,7 +282,7 @@ class Flow(Code):
             elif trees:
                 by = f"`{name.replace('builtins.', '')}`, which no table lists"
                 self._reads(module, node, f"parameters with {self._not_shown(module, node) if name == UNKNOWN else by}")
-            return trees | made
+            return trees | (made if name.startswith(_WALKERS) else value_of(UNKNOWN))
         if role != GIVES:
             return NOTHING
         if not name.startswith("optax."):

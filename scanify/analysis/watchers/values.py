@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from scanify.analysis.index import Module
 
-_MAX_DEPTH, _MAX_STEPS = 3, 40_000
+_MAX_DEPTH, _MOST, _MAX_STEPS = 3, 32, 10_000
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class Store:
         """Add to the value under a key."""
         before = self.values.get(key, NOTHING)
         after = either(before, value)
+        after = after if len(after) <= _MOST else whole(after)
         if after != before:
             self.values[key] = after
             self._waiting.update(dict.fromkeys(self._readers.get(key, ())))
