@@ -1,4 +1,4 @@
-"""What speaks against the head of a loop: how its layers are walked, what is walked beside them, and its counter."""
+"""Problems of the head of a loop: of the iteration over its layers, of the other iterations, and of its counter."""
 
 import ast
 from collections.abc import Iterator
@@ -72,9 +72,11 @@ def _beside_problems(loop: Loop, walk: Walk) -> Iterator[Problem]:
     if walk.element is not None:
         return
     name = loop.scope.builtin(walk.source)
+    function = walk.source.func if isinstance(walk.source, ast.Call) else None
+    lazy = (loop.scope.qualified(function) or "").startswith("itertools.") and len(walk.bases) == 1
     if name == "range":
         yield Problem("SCN208", "another `range` is walked beside the layers", walk.source)
-    elif name in ("zip", "enumerate", "map", "filter") or walk.order is Order.OTHER:
+    elif lazy or name in ("zip", "enumerate", "map", "filter") or walk.order is Order.OTHER:
         yield Problem("SCN213", f"`{code(loop.module, walk.source)}` {_BESIDE}", walk.source, _MAKE_LIST)
     elif walk.beside.startswith("list(") and loop.scope.binding("list") is not None:
         yield Problem("SCN213", f"`{walk.via}(...)` {_BESIDE}, and `list` is another name here", walk.source)
