@@ -99,6 +99,7 @@ WAYS = {
 }
 NONE = {
     "nothing": "",
+    "an attribute of an attribute without end": "import zoo\n\n\ndef step(x):\n    w = zoo.layers.weight\n    for _ in range(3):\n        w = w.T\n    return w\n",
     "plain": "def step(x):\n    return loss(Model(x), x)\n",
     "numbers": (
         "def step(x, log):\n    value, grads = eqx.filter_value_and_grad(loss)(Model(x), x)\n"
