@@ -184,6 +184,11 @@ HARMLESS = {
     "its casts": "import jmp\n\n\ndef main(x):\n    return jmp.get_policy('half').cast_to_compute(Model(x))(x)\n",
     "its text, told": "import logging\n\n\ndef main(x):\n    print(f'{Model(x)}')\n    logging.info('%s', Model(x))\n    raise ValueError(f'{Model(x)}')\n",
     "fields of a configuration": "@dataclasses.dataclass\nclass Config:\n    depth: int\n\n\ndef main(x):\n    return dataclasses.asdict(Config(3)), vars(Config(3))\n",
+    "a function in a field": (
+        "class Head(eqx.Module):\n    model: Model\n    activation: object = eqx.field(static=True, default=jax.nn.relu)\n\n"
+        "    def __call__(self, x):\n        return self.activation(self.model(x))\n\n\n"
+        "def main(x):\n    return Head(Model(x))(x)\n"
+    ),
     "kinds": "def main(x):\n    return isinstance(Model(x), Model), type(Model(x)), callable(Model)\n",
     "an ensemble": "def main(keys, x):\n    models = eqx.filter_vmap(Model)(keys)\n    return eqx.filter_vmap(lambda m: m(x))(models)\n",
     "a wrapper": "class Both(eqx.Module):\n    one: Model\n    two: Model\n\n    def __call__(self, x):\n        return self.one(x) + self.two(x)\n\n\ndef main(x):\n    return Both(Model(x), Model(x))(x)\n",

@@ -53,6 +53,7 @@ from scanify.analysis.watchers.values import (
 _FIELDS = "what the fields of an object hold"
 SHOWN, _TEXT = "a text of a model that is shown", "the text of a model"
 _WALKERS = ("builtins.vars", "builtins.dir", "dataclasses.", "inspect.", "typing.", "operator.attrgetter")
+_FIELD = ("equinox.field", "dataclasses.field", "equinox.static_field")
 _BY_NAME = frozenset(f"builtins.{name}" for name in "getattr setattr delattr object.__setattr__".split())
 _REACHING = ("gc.get_", "builtins.eval", "builtins.exec", "builtins.locals", "builtins.globals", "sys._getframe")
 _MAKE_CONTAINERS = tuple("builtins.list builtins.dict builtins.set .deque .OrderedDict .defaultdict".split())
@@ -207,6 +208,8 @@ class Flow(Code):
             holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
             self.assign(module, [holder] if holder is not None else [], every)
             return whole(self.value(module, holder)) if holder is not None else every
+        if name in _FIELD:
+            return join(value for key, value in named.items() if key in ("default", "default_factory"))
         if name == "builtins.super":
             owner = next((each for each in ancestors(module, node) if isinstance(each, ast.ClassDef)), None)
             return value_of(SUPER) | (self.object_of(module, owner) if owner is not None else NOTHING)
