@@ -137,7 +137,11 @@ class Context:
         """The list is iterated over, by the loop around `walked` or by a call inside of its head."""
         yield self._serves(node)
         above = parent_of(self.module, walked)
-        while isinstance(above, ast.Call):
+        while isinstance(above, ast.Call) and above.func is not walked:
+            if not {self.home.builtin(above), self.home.library(above)} & {*_ITERATES, *_ITERATING, "len", "next"}:
+                what = f"its layers are passed to `{called(above) or '...'}`"
+                yield self._needs(node, what, changes=not reads_alone(self.home, above))
+                return
             walked, above = above, parent_of(self.module, above)
         if not isinstance(above, ast.For | ast.comprehension):
             return
