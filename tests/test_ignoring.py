@@ -105,7 +105,7 @@ def test_standard_input_has_no_file_to_change(tool: Tool) -> None:
 class TestWhatATargetRefuses:
     """It is found as any other refusal is, in `check` too, and silenced as any other."""
 
-    EARLY = REFUSED.replace("x.sum() > limit", "x.ndim == limit")
+    EARLY = REFUSED.replace("x.sum() > limit", "limit == 2")
     OTHER = "\n    def other(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x\n"
 
     @pytest.fixture(autouse=True)

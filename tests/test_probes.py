@@ -71,4 +71,4 @@ def test_an_engine_that_overlooks_something_is_told(
     family: str, place: object, name: str, overlooked: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, name, lambda *asked: overlooked)
-    assert Outcome.DIFFERS in (check(seed, family=family).outcome for seed in SAMPLE)
+    assert not {Outcome.DIFFERS, Outcome.LOUD}.isdisjoint(check(seed, family=family).outcome for seed in SAMPLE)

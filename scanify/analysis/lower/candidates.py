@@ -59,7 +59,7 @@ def _applies(head: ast.expr, walked: ast.expr, body: Sequence[ast.AST]) -> bool:
     nodes, elements = nodes_in(*body), names_in([head])
     for node in nodes:
         match node:
-            case ast.AugAssign(target=ast.Name(id=counter)):
+            case ast.AugAssign(target=ast.Name(id=counter), value=ast.Constant()):
                 elements.add(counter)
             case ast.Assign(value=value) | ast.AnnAssign(value=value) if _is_part(value, elements):
                 targets = names_in(node.targets if isinstance(node, ast.Assign) else [node.target])
@@ -119,4 +119,4 @@ def _walks(call: ast.Call, name: str) -> bool:
         case [ast.List(elts=given) | ast.Tuple(elts=given)]:
             return len(given) >= _FEW or any(isinstance(each, ast.Starred) for each in given)
         case values:
-            return bool(values) and name != "map"
+            return bool(values) and name != "map" and not (name == "Sequential" and len(values) > 1)

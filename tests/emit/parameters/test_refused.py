@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scanify.analysis.plan import Refusal
+from scanify.analysis.plan import Plan, Refusal
+from scanify.pipeline import Project
 from tests.emit.parameters.programs import HEAD
 from tests.emit.targets.models import rewritten
 
@@ -74,17 +75,6 @@ REFUSED = {
 """,
         "SCN207",
         "side effect",
-    ),
-    "an element is compared with the last one": (
-        """
-    for p in params["layers"]:
-        x = x @ p["w"]
-        if p is not params["layers"][-1]:
-            x = jnp.tanh(x)
-    return x
-""",
-        "SCN208",
-        "object identity",
     ),
     "the last layer is another one": (
         """
@@ -158,6 +148,19 @@ def test_it_is_refused_with_its_reason(what: str, tmp_path: Path) -> None:
     found = [loop for loop in outcome.analysis.loops if isinstance(loop, Refusal)]
     assert [loop.rule for loop in found] == [rule] and said in found[0].reason, outcome.analysis.loops
     assert after == text and "target scanify" not in found[0].remedy
+
+
+def test_an_element_that_is_compared_with_the_last_one_is_an_obligation(tmp_path: Path) -> None:
+    body = """
+    for p in params["layers"]:
+        x = x @ p["w"]
+        if p is not params["layers"][-1]:
+            x = jnp.tanh(x)
+    return x
+"""
+    (tmp_path / "model.py").write_text(f"{HEAD}\n\ndef apply(params, x):{body}")
+    (plan,) = Project.load([tmp_path]).analyse(target="lax").loops
+    assert isinstance(plan, Plan) and any("makes other objects" in each.text for each in plan.obligations)
 
 
 def test_sorted_items_are_walked_alike(tmp_path: Path) -> None:

@@ -79,6 +79,8 @@ class Libraries(Base):
         refused = self._not_data(env, node, package, name, values)
         if refused is not None:
             return refused
+        if root == "haliax" and name == "init":
+            return t.LibraryObject(package)  # `haliax.nn.Linear.init(axes, key=key)`
         if root in _HOST or name in tables.MEASURING:
             return self._of_python(env, node, qualname, args, keywords)
         if name in _LISTS and not (name == "split" and package.endswith("random")):
