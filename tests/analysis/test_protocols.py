@@ -60,17 +60,25 @@ CALLED = {
 }
 
 
-def decided(method: str, result: str, body: str, step: str) -> Plan | Refusal:
+# Where the object comes from: nothing shows the class of what a caller passes, or an unannotated function returns.
+PARAMETERS = {"local": "x", "returned": "x", "passed": "x, c"}
+
+
+def decided(method: str, result: str, body: str, step: str, home: str = "local") -> Plan | Refusal:
     code = HELPER.replace("METHOD", method).replace("RESULT", result).replace("STEP", step)
     if method.startswith("__class__"):
         code = code.replace("    def __class__", "    @property\n    def __class__")
-    text = model(f"for layer in self.layers:\n    {body}", before="c = Counter()")
+    if home == "returned":
+        code += "def make():\n    return Counter()\n\n\nc = make()\n\n\n"
+    before = "c = Counter()" if home == "local" else ""
+    text = model(f"for layer in self.layers:\n    {body}", before=before, parameters=PARAMETERS[home])
     return only(text.replace("class Block(", f"{code}class Block(", 1))
 
 
+@pytest.mark.parametrize("home", PARAMETERS)
 @pytest.mark.parametrize(("method", "result", "body"), CALLED.values(), ids=CALLED)
-def test_what_changes_its_object_has_no_safe_fix(method: str, result: str, body: str) -> None:
-    found = decided(method, result, body, "(self.n + 1) % 3")
+def test_what_changes_its_object_has_no_safe_fix(method: str, result: str, body: str, home: str) -> None:
+    found = decided(method, result, body, "(self.n + 1) % 3", home)
     assert isinstance(found, Refusal) or not found.safe, found
 
 

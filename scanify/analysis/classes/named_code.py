@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.nodes import nodes_in
@@ -9,6 +10,12 @@ from scanify.analysis.lower.nodes import nodes_in
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _ACTING = (ast.Global, ast.Nonlocal, ast.Delete, ast.With, ast.AsyncWith, ast.Await, ast.Yield, ast.YieldFrom)
 _ASKING = frozenset({"len", "isinstance", "range", "tuple"})
+_OPERATORS = (
+    "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor lt le eq ne gt ge neg pos abs invert"
+).split()
+_CONVERSIONS = "array array_interface array_ufunc array_function jax_array index float int complex bool".split()
+# What an operation may call of its operands: which it is depends on the class of the other operand, too.
+_CALLED = tuple(f"__{prefix}{name}__" for name in (*_OPERATORS, *_CONVERSIONS) for prefix in ("", "r", "i"))
 
 
 class NamedCode:
@@ -24,6 +31,15 @@ class NamedCode:
         if name not in self._acting:
             self._acting[name] = any(map(_acts, self._methods_named(name)))
         return self._acting[name]
+
+    def may_act(self, name: str) -> bool:
+        """Whether a method of that name may do more than compute, as its class defines it or as code patches it."""
+        return self.acts(name) or self.is_patched(name)
+
+    @cached_property
+    def operators_act(self) -> bool:
+        """Whether an operator or a conversion of an object of the project may do more than compute."""
+        return any(map(self.may_act, _CALLED))
 
     def _methods_named(self, name: str) -> Iterator[FunctionNode]:
         """The methods of that name of all classes of the project."""

@@ -92,14 +92,15 @@ class Base:
             case _:
                 return isinstance(value, t.Given)
 
-    def asks(self, env: t.Env, node: ast.AST, value: t.Type, *methods: str) -> bool:
-        """True if Python calls one of some methods of a value that may do more than compute: an obligation."""
-        acts = any(map(self.is_passed, t.options(value))) and any(
-            self.classes.acts(each) or self.classes.is_patched(each) for each in methods
-        )
-        if acts:
-            self.note(env.module, node, "a class of the project has a method for this, which does more than compute")
-        return acts
+    def asks(self, env: t.Env, node: ast.AST, value: t.Type, *methods: str) -> t.Unknown | None:
+        """An obligation, if Python calls one of some methods of a value, and it may do more than compute.
+
+        Those of operators and conversions are among them always.
+        """
+        passed = any(self.is_passed(each) for part in t.parts_of(value) for each in t.options(part))
+        acts = passed and (self.classes.operators_act or any(map(self.classes.may_act, methods)))
+        why = "a class of the project has a method for this, which does more than compute"
+        return self.note(env.module, node, why) if acts else None
 
     # Methods that the parts of the walker call of one another; `Walker` joins them.
 

@@ -35,6 +35,9 @@ class Python(Base):
             return self.note(module, node, why_of(node, unknown))
         if name == "isinstance" and len(args) == 2:
             return self._asked(env, node, args)
+        for each in args:
+            if acts := self.asks(env, node, each, f"__{name}__", "__iter__", "__next__", "__getitem__"):
+                return acts
         if name == "len" and not any(isinstance(each, t.Object) for value in args for each in t.options(value)):
             return t.Static()
         if name == "range" and all(map(t.is_static, args)):
@@ -55,8 +58,6 @@ class Python(Base):
 
     def _of_numbers(self, env: t.Env, node: ast.expr, name: str, args: t.Types) -> t.Type:
         """The result of a function that computes with Python's numbers; `sum` adds up arrays, too."""
-        if any(self.asks(env, node, each, f"__{name}__", "__index__", "__float__") for each in args):
-            return t.Static()
         inner = [each.element or t.Static() if isinstance(each, t.Items) else each for each in args]
         if all(map(t.is_static, inner)):
             return t.Items("list", None, t.join(inner), self.own) if name == "sorted" else t.Static()

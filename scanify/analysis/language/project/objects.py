@@ -29,8 +29,8 @@ class Objects(Base):
             case t.Array() | t.Given():
                 return self._of_array(env, node, value, name)
             case t.Static(text=text):
-                if self.asks(env, node, value, name, "__getattr__", "__getattribute__"):
-                    return t.Unknown(f"a class of the project has its own `{name}`")
+                if acts := self.asks(env, node, value, name, "__getattr__", "__getattribute__"):
+                    return acts
                 if id(node) in self.called:
                     return self.note(env.module, node, f"`.{name}` of a Python value is not listed")
                 return t.Static(f"{text}.{name}" if (text or "").startswith(t.GIVEN) else None)

@@ -36,8 +36,8 @@ class Operators(Base):
         flat = [option for value in values for option in t.options(value)]
         held = [each for each in flat if isinstance(each, t.Items)]
         for part, value in zip(parts, values, strict=True):
-            if self.asks(env, node, value, f"__{name}__", f"__r{name}__"):
-                return t.Unknown("an operator of the project")
+            if acts := self.asks(env, node, value, "__str__", "__repr__"):
+                return acts
             if not t.is_data(value):
                 return self.note(env.module, node, why_of(part, value))
         if any(isinstance(each, t.Array) for each in flat):
@@ -71,7 +71,7 @@ class Operators(Base):
                 found.append(t.Static())
                 for part, value in zip(own, pair, strict=True):
                     acts = self.asks(env, node, value, "__contains__", "__iter__", "__eq__")
-                    if not acts and not t.is_static(value):
+                    if acts is None and not t.is_static(value):
                         found.append(self.note(env.module, node, why_of(part, value)))
             elif is_none or all(isinstance(each, _CLASSES) for each in pair):
                 found.append(t.Static())

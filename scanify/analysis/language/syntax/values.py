@@ -170,8 +170,8 @@ class Expressions(Base):
             return noted
         if not t.is_data(index):
             return self.note(module, node, why_of(node.slice, index))
-        if self.asks(env, node, value, "__getitem__"):
-            return t.Unknown("an element that a class of the project computes")
+        if acts := self.asks(env, node, value, "__getitem__") or self.asks(env, node, index):
+            return acts
         is_array = isinstance(value, t.Array | t.Given)
         if is_array and any(getattr(each, "cast", None) == "bool" for each in t.parts_of(index)):
             return self.note(module, node, "the shape of its result depends on values")
