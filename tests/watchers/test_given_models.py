@@ -31,6 +31,28 @@ READERS = {
     "a sharding of axes by a name": f"def step(x, mesh):\n    rows = {ROWS}\n    return eqx.filter_shard(Model(x), rows)\n",
     "a sharding that the caller gives": "def step(x, rows):\n    return jax.lax.with_sharding_constraint(Model(x), rows)\n",
     "a sharding of each leaf": f"def step(x, mesh):\n    return jax.tree.map(lambda a: jax.device_put(a, {ROWS}), Model(x))\n",
+    "a sharding in a starred argument": (
+        f"def step(x, mesh):\n    args = (Model(x), {ROWS})\n    return jax.device_put(*args)\n"
+    ),
+    "a sharding of a context": (
+        f"def step(x, mesh):\n    rows = None\n    with contextlib.nullcontext({ROWS}) as rows:\n"
+        "        return jax.device_put(Model(x), rows)\n"
+    ),
+    "a sharding of an argument of jit": (
+        f"def step(x, mesh):\n    place = jax.jit(lambda m: m, in_shardings={ROWS})\n    return place(Model(x))\n"
+    ),
+    "shardings of results, in a dict": (
+        f"def step(x, mesh):\n    given = {{'out_shardings': {ROWS}}}\n    return jax.jit(lambda m: m, **given)(Model(x))\n"
+    ),
+    "axes of a mapped function": (
+        "def step(x, mesh):\n    axes = jax.sharding.PartitionSpec('x')\n"
+        "    return jax.shard_map(lambda m: m, mesh=mesh, in_specs=(axes,), out_specs=axes)(Model(x))\n"
+    ),
+    "axes of a mapped function, by place": (
+        "from jax.experimental.shard_map import shard_map as over\n\n\n"
+        "def step(x, mesh):\n    axes = jax.sharding.PartitionSpec('x')\n"
+        "    return over(lambda m: m, mesh, axes, axes)(Model(x))\n"
+    ),
     "a sharding by partial": f"def step(x, mesh):\n    put = functools.partial(jax.device_put, device={ROWS})\n    return put(Model(x))\n",
     "a layer of equinox that calls a function": (
         "class Told(eqx.Module):\n    told: eqx.nn.Lambda\n\n    def __init__(self, f):\n"
@@ -148,6 +170,11 @@ def train(x, log):
     return eqx.nn.inference_mode(average)
 """
 HARMLESS = {
+    "shardings of no axis, of a function": (
+        "def step(x, mesh):\n    none = jax.sharding.PartitionSpec()\n"
+        "    mapped = jax.shard_map(lambda m: m, mesh=mesh, in_specs=(none, None), out_specs=none)\n"
+        "    return jax.jit(mapped, out_shardings=None)(Model(x), x)\n"
+    ),
     "a sharding of no axis, and a device": (
         "WHOLE = jax.sharding.PartitionSpec()\n\n\ndef step(x, mesh):\n    whole = jax.sharding.NamedSharding(mesh, WHOLE)\n"
         "    model = eqx.filter_shard(Model(x), whole)\n    model = jax.device_put(model, jax.devices()[0])\n"

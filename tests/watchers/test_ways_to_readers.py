@@ -100,6 +100,11 @@ WAYS = {
 NONE = {
     "nothing": "",
     "an attribute of an attribute without end": "import zoo\n\n\ndef step(x):\n    w = zoo.layers.weight\n    for _ in range(3):\n        w = w.T\n    return w\n",
+    "a weight that computes what a function is given": (
+        "from typing import Callable\n\n\nclass Head(eqx.Module):\n    last: eqx.nn.Linear\n"
+        "    act: Callable = eqx.field(static=True)\n\n    def __call__(self, model, x):\n"
+        "        return self.act(model.layers[0].linear.weight @ x)\n"
+    ),
     "plain": "def step(x):\n    return loss(Model(x), x)\n",
     "numbers": (
         "def step(x, log):\n    value, grads = eqx.filter_value_and_grad(loss)(Model(x), x)\n"

@@ -50,7 +50,7 @@ class Code(Store):
         super().__init__()
         self.index, self.classes, self.models = index, Classes(index), {each.node for each in models}
         self.definitions: dict[str, list[tuple[Module, ast.AST]]] = {}
-        self._fields = set(MEASURES)
+        self._fields = {*MEASURES, "weight", "bias"}  # of layers of libraries: an array is the same in a stack
         self._memo: dict[ast.AST, Value] = {}  # of one run
         self._parts: dict[ast.AST, list[ast.AST]] = {}  # of each unit
         for name in lists:

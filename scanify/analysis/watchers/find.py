@@ -24,6 +24,7 @@ from scanify.analysis.watchers.library import (
     optimizer_reads,
 )
 from scanify.analysis.watchers.names import callees, imported_in_place
+from scanify.analysis.watchers.sharding import PLACES, SHARD_MAPS, SHARDED, is_whole
 from scanify.analysis.watchers.trees import CHILDREN, COUNT, reads_of_call
 from scanify.source.notebook.text import Cells, is_notebook
 
@@ -33,9 +34,10 @@ _MENTIONED = {name for name in JUDGED if KINDS[name] != "structure"} | TREE_MODU
 _COUNTS, _PARTS = frozenset({"num_leaves", "num_nodes"}), frozenset({"children", "node_data"})
 _NAMED = {name.rpartition(".")[2] for name in {*_MENTIONED, *KINDS}} | {"__import__", "import_module"}
 # Names that are common tell nothing: in a call of a function on trees another word of its path does.
-_WORDS = (_NAMED | _COUNTS | _PARTS | {*_PACKAGES}) - frozenset("map all structure reduce filter partition".split())
+_WORDS = _NAMED | _COUNTS | _PARTS | PLACES | {"shard_map", *_PACKAGES}
+_WORDS -= frozenset("map all structure reduce filter partition".split())
 _OF_TREES = frozenset("tree_map tree_leaves tree_flatten tree_reduce tree_util tree optax".split())
-_ORIGINS = ("jax.tree", "jax.flatten_util", "pickle.", "equinox", *_PACKAGES)
+_ORIGINS = ("jax.tree", "jax.flatten_util", "pickle.", "equinox", *_PACKAGES, *SHARD_MAPS)
 _PATH = re.compile(r"optax(?:[.:][a-z]\w*)*")
 _TEXTS = (".__version__", ".__name__", ".__file__", ".__doc__")
 _PROGRAM = re.compile(r"\.eqns\b|\.cost_analysis\b")
@@ -159,7 +161,9 @@ def _is_telling(node: ast.AST, words: frozenset[str] | set[str]) -> bool:
         case ast.Attribute(value=value, attr=name):
             return name in words or _is_telling(value, words)
         case ast.Constant(value=str(text)):
-            return text.startswith("optax")
+            return text.startswith("optax") or text in PLACES
+        case ast.keyword(arg=name):
+            return name in PLACES
         case ast.Call(func=function):
             return _is_telling(function, words)
         case _:
@@ -172,6 +176,9 @@ def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
         case ast.Constant(value=str(text)):
             path = text.replace(":", ".") if _PATH.fullmatch(text) and _is_passed_on(module, node) else ""
             yield from _chosen(path, None)
+            yield from [SHARDED] if text in PLACES else []
+        case ast.keyword(value=value):
+            yield from [SHARDED] if not is_whole(module, value) else []
         case ast.Name() | ast.Attribute() | ast.Call() if _is_root(module, node):
             yield from _mentioned(index, module, node)
     match node:
@@ -180,7 +187,9 @@ def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
         case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]) if name in _PARTS:
             if not any(name in each.methods for each in index.modules_with(name)):
                 yield CHILDREN
-        case ast.Call():
+        case ast.Call(args=args):
+            specs = args[2:] if SHARD_MAPS & {*callees(index, module, node.func)} else []
+            yield from [SHARDED] if not all(is_whole(module, each) for each in specs) else []
             yield from reads_of_call(index, module, node)
 
 

@@ -2,9 +2,10 @@
 
 import ast
 
+from scanify.analysis.flow.statements import value_given
 from scanify.analysis.index import Module
-from scanify.analysis.lower.nodes import names_in, nodes_in
 from scanify.analysis.lower.text import called
+from scanify.analysis.watchers.names import bindings_of, local_scope
 
 PLACING = frozenset(
     """jax.device_put jax.lax.with_sharding_constraint equinox.filter_shard jax.make_array_from_callback
@@ -13,46 +14,39 @@ PLACING = frozenset(
 """Functions that return the tree that they are given, each leaf by a sharding."""
 SHARDED = "the axes of each leaf, which a sharding names"
 _OTHERS = frozenset({"donate", "may_alias"})
+SHARD_MAPS = frozenset({"jax.shard_map", "jax.experimental.shard_map.shard_map"})
+# Arguments that place what a function is passed, or returns: a tree of shardings, or one for all leaves.
+PLACES = frozenset("in_shardings out_shardings in_specs out_specs".split())
 _MOST = 4  # names that stand for one another
 
 
 def names_axes(module: Module, call: ast.Call) -> bool:
-    """True if a call, or a `partial`, may be given a sharding that names an axis: not `P()`, a device, or None."""
+    """True if a call, or a `partial`, may be passed a sharding that names an axis: not `P()`, a device, or None."""
     given = [*call.args[1:], *(each.value for each in call.keywords if each.arg not in _OTHERS)]
-    return not all(_is_whole(module, each) for each in given)
+    given += [each for each in call.args[:1] if isinstance(each, ast.Starred)]
+    return not all(is_whole(module, each) for each in given)
 
 
-def _is_whole(module: Module, node: ast.expr, depth: int = 0) -> bool:
+def is_whole(module: Module, node: ast.expr, depth: int = 0) -> bool:
+    """True if a sharding, or each in a tuple of them, is the same for a leaf with one more axis."""
     match node:
         case ast.Constant(value=None):
             return True
+        case ast.Tuple(elts=several):
+            return all(is_whole(module, each, depth) for each in several)
         case ast.Call(args=args):
             name = (called(node) or "").rpartition(".")[2]
             name = module.imports.get(name, name).rpartition(".")[2]
             if name == "NamedSharding":
-                return len(args) == 2 and _is_whole(module, args[1], depth)
+                return len(args) == 2 and is_whole(module, args[1], depth)
             return (name in ("PartitionSpec", "P") and not args) or name in ("SingleDeviceSharding", "replicate")
         case ast.Subscript(value=ast.Call() as devices):
             return (called(devices) or "").rpartition(".")[2] in ("devices", "local_devices")
         case ast.Name(id=name) if depth < _MOST:
-            bound = [each for each in nodes_in(module.tree) if name in _bound_by(each)]
-            values = [getattr(each, "value", None) for each in bound if isinstance(each, ast.Assign | ast.AnnAssign)]
-            plain = bool(values) and len(values) == len(bound)
-            return plain and all(isinstance(each, ast.expr) and _is_whole(module, each, depth + 1) for each in values)
+            holder = local_scope(module, node, name)
+            bound = bindings_of(holder, name) if holder is not None else module.definitions.get(name, ())
+            values = [value for each in bound for value in value_given(each, name)]
+            is_plain = bool(values) and len(values) == len(bound) and not (holder and name in holder.params)
+            return is_plain and all(is_whole(module, each, depth + 1) for each in values)
         case _:
             return False
-
-
-def _bound_by(node: ast.AST) -> set[str]:
-    """The names that a node binds, parameters among them."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            return {name}
-        case ast.arg(arg=name):
-            return {name}
-        case ast.Assign(targets=targets):
-            return names_in(targets)
-        case ast.For(target=target) | ast.comprehension(target=target) | ast.NamedExpr(target=target):
-            return names_in([target])
-        case _:
-            return set()
