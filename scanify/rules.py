@@ -73,7 +73,6 @@ class Rule:
 RULES: tuple[Rule, ...] = (
     Rule("SCN101", "python-layer-loop"),
     Rule("SCN102", "loop-over-unlike-layers"),
-    Rule("SCN103", "sequential-of-layers"),
     Rule("SCN104", "independent-layers"),
     Rule("SCN105", "loop-that-collects"),
     Rule("SCN106", "loop-over-parameters"),

@@ -36,10 +36,6 @@ from scanify.source.file import Source
         "from functools import reduce as through\ny = through(lambda x, layer: step(x, layer), layers, x)",
         "def f[T](x: T):\n    for layer in layers:\n        x = layer(x)",
         "for x in\n",
-        "self.layers = eqx.nn.Sequential([Block(k) for k in keys])",
-        "self.layers = nn.Sequential(blocks)",
-        "from equinox.nn import Sequential as Stages\nself.layers = Stages([*blocks])",
-        "self.layers = Sequential([Block(a), Block(b), Block(c)])",
     ],
     ids=lambda text: text.splitlines()[-1].strip(),
 )
@@ -67,9 +63,7 @@ def test_what_may_be_a_loop_over_layers_passes(text):
         "sizes = [layer.weight.shape for layer in self.layers]",
         "total = sum(head.count() for head in heads)",
         "# for layer in layers: layer(x)",
-        "self.layers = eqx.nn.Sequential([Linear(k), Linear(j)])",
-        "self.layers = nn.Sequential(first, second, third)",
-        "self.layers = Sequentially(layers)",
+        "self.layers = eqx.nn.Sequential([Linear(k) for k in keys])",
     ],
 )
 def test_ordinary_code_does_not(text):

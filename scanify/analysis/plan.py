@@ -220,9 +220,8 @@ class Plan:
 
     @property
     def loops(self) -> bool:
-        """Whether there is a loop to rewrite. A `Sequential` and a `BlockSeq` have none: `body` is then where they are
-        used."""
-        return self.rule not in ("SCN103", "SCN107")
+        """True if there is a loop to rewrite. A `haliax.nn.BlockSeq` has none: `body` is then its place."""
+        return self.rule != "SCN107"
 
     @property
     def safe(self) -> bool:

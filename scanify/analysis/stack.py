@@ -44,17 +44,6 @@ class After:
 
 
 @dataclass(frozen=True)
-class Called:
-    """Build the stack by calling `ArrayStacked.of` in place of `equinox.nn.Sequential`: every call stays as it is.
-
-    `place` is the name that is called, `argument` the expression that it is given.
-    """
-
-    place: Place
-    argument: Place
-
-
-@dataclass(frozen=True)
 class Named:
     """Build the stack by another class that is called in the same words: `Stacked` where `haliax.nn.BlockSeq` stands.
 
@@ -78,7 +67,7 @@ class Annotation:
 class InitStack:
     """The list is built stacked where it is built: `--stack init`."""
 
-    sites: tuple[Wrap | After | Called | Named, ...]
+    sites: tuple[Wrap | After | Named, ...]
     annotations: tuple[Annotation, ...] = ()
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.plan import Analysis, Plan, Refusal
-from scanify.analysis.stack import Called, InitStack
+from scanify.analysis.stack import InitStack
 
 
 def with_undecided(
@@ -42,4 +42,4 @@ def _overlap(one: Plan, other: Plan) -> bool:
 
 def _sites(plan: Plan) -> list[Place]:
     stack = plan.stack
-    return [] if not isinstance(stack, InitStack) else [s.place for s in stack.sites if not isinstance(s, Called)]
+    return [site.place for site in stack.sites] if isinstance(stack, InitStack) else []

@@ -15,7 +15,7 @@ from pathlib import Path
 import libcst as cst
 
 from scanify.analysis.plan import Plan
-from scanify.analysis.stack import After, Called, InitStack, Wrap
+from scanify.analysis.stack import After, InitStack, Wrap
 from scanify.emit.apply import new_stretches
 from scanify.emit.edits import Edit
 from scanify.emit.loops.annotations import beside
@@ -229,8 +229,6 @@ def planned_stretches(text: str, path: Path, plans: Sequence[Plan], imports: Seq
         for site in (*plan.stack.sites, *plan.stack.annotations) if isinstance(plan.stack, InitStack) else ():
             if site.place.path == path:
                 start, end = site.place.span.start, site.place.span.end
-                if isinstance(site, Called):
-                    found.append((site.argument.span.start, site.argument.span.end))
                 found.append(_block(text, start, end) if isinstance(site, After) else (start, end))
                 if isinstance(site, After):
                     found += (local_list(site, text) or ("", []))[1]

@@ -40,8 +40,8 @@ class Plain(eqx.Module):
 """
 STAGES = """\
 class Net(eqx.Module):
-    first: eqx.nn.Sequential
-    second: eqx.nn.Sequential
+    first: list
+    second: list
 
     def __init__(self, block{annotation}, depths, dims, norm_layer=None, *, key):
         self.first = self._stage(block, depths[0], dims[0], norm_layer, key)
@@ -51,10 +51,12 @@ class Net(eqx.Module):
         layers = []
         for k in jr.split(key, depth):
             layers.append(block(dim, norm_layer=norm_layer, key=k))
-        return eqx.nn.Sequential(layers)
+        return layers
 
     def __call__(self, x, key):
-        return self.second(self.first(x, key=key), key=key)
+        for layer in [*self.first, *self.second]:
+            x = layer(x, key=key)
+        return x
 
 
 def _net(block, depths, **kwargs):
@@ -77,17 +79,19 @@ def stages(block: str, annotation: str = "", calls: str = SMALL) -> str:
 
 MANY = """\
 class Net(eqx.Module):
-    layers: eqx.nn.Sequential
+    layers: list
 
     def __init__(self, depth, dim, *, key):
-        self.layers = eqx.nn.Sequential([
+        self.layers = [
             eqx.nn.Linear(dim, dim, key=key), eqx.nn.LayerNorm(dim), eqx.nn.Lambda(jax.nn.relu), eqx.nn.Dropout(0.1),
             eqx.nn.Conv1d(1, 1, 1, key=key), eqx.nn.RMSNorm(dim), eqx.nn.Identity(), eqx.nn.PReLU(), eqx.nn.MLP(
             dim, dim, dim, 2, key=key),
-            *[{block}(dim, key=k) for k in jr.split(key, depth)]])
+            *[{block}(dim, key=k) for k in jr.split(key, depth)]]
 
     def __call__(self, x, key):
-        return self.layers(x, key=key)
+        for layer in self.layers:
+            x = layer(x, key=key)
+        return x
 """
 
 

@@ -1,7 +1,5 @@
 """The kind of a loop: a group where the source shows that layers are equal only in parts, a fold or a scan elsewhere."""
 
-from textwrap import dedent
-
 import pytest
 from helpers import INIT, LOOP, decide, model, only
 
@@ -230,24 +228,6 @@ def test_a_refused_loop_has_its_kind_too():
     found = only(text)
     assert isinstance(found, Refusal) and found.kind is Kind.GROUP
     assert [one.kind for one in decide(model(loop))] == [Kind.FOLD]
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [("Rated(8, rates[i], key=key)", Kind.FOLD), ("Rated(8, i % 2, key=key)", Kind.GROUP)],
-)
-def test_a_sequential_has_the_kind_of_its_layers(call, expected):
-    text = dedent(f"""\
-        class Chain(eqx.Module):
-            layers: eqx.nn.Sequential
-
-            def __init__(self, depth, rates, *, key):
-                self.layers = eqx.nn.Sequential([{call} for i in range(depth)])
-
-            def __call__(self, x):
-                return self.layers(x)
-        """)
-    assert only(model().partition("class Model")[0] + CLASSES + text).kind is expected
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,7 @@ MAPS = {
     "generator": Form("", "sum({call} for layer in {walked})"),
     "map": Form("", "list(map(lambda layer: {call}, {walked}))"),
 }
-SEQUENTIAL = {"Sequential": Form("", "{walked}(x)", "")}
 LOOPS = FOLDS | MAPS
-CARRIED = FOLDS | SEQUENTIAL
-EVERY = LOOPS | SEQUENTIAL
 
 CLASSES = """\
 SEEN = []
@@ -82,14 +79,13 @@ ALIKE = "[Block(8, key=k) for k in jr.split(key, depth)]"
 
 def text_of(form: str, layers: str = ALIKE, call: str = "{layer}(x)", walked: str = "self.layers") -> str:
     """A model with some layers, and a loop of a form over them."""
-    written = EVERY[form]
+    written = LOOPS[form]
 
     def filled(text: str) -> str:
         once = text.replace("{call}", call.replace("{layer}", written.layer))
         return once.replace("{walked}", walked)
 
-    made = layers if form not in SEQUENTIAL else f"eqx.nn.Sequential({layers})"
-    text = model(filled(written.loop), init=f"self.layers = {made}", after=f"return {filled(written.returned)}")
+    text = model(filled(written.loop), init=f"self.layers = {layers}", after=f"return {filled(written.returned)}")
     if layers == "layers":
         text = text.replace("self, depth, *, key", "self, layers")
     return text.replace("class Model", f"{CLASSES}{LOUD if 'Loud' in layers else ''}class Model")
@@ -103,15 +99,15 @@ def only(text: str, **given: str) -> Plan | Refusal:
 # -- rules of what can be rewritten ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", EVERY)
+@pytest.mark.parametrize("form", LOOPS)
 def test_layers_that_are_alike(form: str) -> None:
     found = only(text_of(form))
     rule, kind = ("SCN101", Kind.FOLD) if form in FOLDS else ("SCN104", Kind.MAP)
-    assert (found.rule, found.kind) == (("SCN103", Kind.FOLD) if form in SEQUENTIAL else (rule, kind))
+    assert (found.rule, found.kind) == (rule, kind)
     assert isinstance(found, Plan) and found.safe and isinstance(found.stack, InitStack)
 
 
-@pytest.mark.parametrize("form", EVERY)
+@pytest.mark.parametrize("form", LOOPS)
 @pytest.mark.parametrize(
     ("layers", "kind"),
     [
@@ -122,7 +118,7 @@ def test_layers_that_are_alike(form: str) -> None:
 )
 def test_layers_that_differ_in_parts(form: str, layers: str, kind: Kind) -> None:
     found = only(text_of(form, layers))
-    rule = "SCN102" if form in FOLDS else "SCN103" if form in SEQUENTIAL else "SCN104"
+    rule = "SCN102" if form in FOLDS else "SCN104"
     assert isinstance(found, Plan) and found.safe and found.holds.value == "BlockSeq"
     assert (found.rule, found.kind) == (rule, Kind.MAP if form in MAPS else kind)
 
@@ -136,9 +132,9 @@ LAYERS = {
     "three classes": ("[Block(8, key=key), Other(), Third()]", "SCN202", FOLDS),
     "shapes that differ": ("[Block(8 * (i + 1), key=key) for i in range(depth)]", "SCN203", LOOPS),
     "two layers": ("[Block(8, key=key), Block(8, key=key)]", "SCN203", FOLDS),
-    "one object": ("[Block(8, key=key)] * depth", "SCN204", EVERY),
-    "one object by name": ("[one for _ in range(depth)]", "SCN204", EVERY),
-    "a layer that prints": ("[Loud(8, key=k) for k in jr.split(key, depth)]", "SCN207", EVERY),
+    "one object": ("[Block(8, key=key)] * depth", "SCN204", LOOPS),
+    "one object by name": ("[one for _ in range(depth)]", "SCN204", LOOPS),
+    "a layer that prints": ("[Loud(8, key=k) for k in jr.split(key, depth)]", "SCN207", LOOPS),
     "layers of the caller": ("layers", "SCN215", LOOPS),
 }
 
@@ -153,10 +149,10 @@ def test_a_fact_of_the_layers_has_one_rule(fact: str, form: str) -> None:
     assert found.kind is not Kind.SCAN and (found.kind is Kind.MAP) == (form in MAPS)
 
 
-# What is not listed where it is no statement: two layers in an expression, and a `Sequential` that is written out.
+# What is not listed where it is no statement: two layers in an expression.
 NOT_LISTED = {
-    "two layers": ("[Block(8, key=key), Block(8, key=key)]", [*MAPS, *SEQUENTIAL]),
-    "three classes": ("[Block(8, key=key), Other(), Third()]", [*MAPS, *SEQUENTIAL]),
+    "two layers": ("[Block(8, key=key), Block(8, key=key)]", MAPS),
+    "three classes": ("[Block(8, key=key), Other(), Third()]", MAPS),
     "a class that is not shown, of a size each": ("[make(2**i) for i in range(depth)]", MAPS),
     "not modules": ("[jnp.tanh, jnp.sin, jnp.cos]", LOOPS),
     "numbers": ("[1, 2, 3]", LOOPS),
@@ -212,7 +208,7 @@ def test_what_is_not_understood_of_the_body_is_said(fact: str, form: str) -> Non
     ],
     ids=["a layer that asks for a value"],
 )
-@pytest.mark.parametrize("form", CARRIED)
+@pytest.mark.parametrize("form", FOLDS)
 def test_what_is_not_understood_of_the_layers_is_said(layers: str, why: str, form: str) -> None:
     found = only(text_of(form, layers))
     assert isinstance(found, Plan), found

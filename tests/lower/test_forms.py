@@ -64,7 +64,6 @@ WALKED = [
     ("y = [self.layers[i](x) for i in range(len(self.layers))]", Form.COMPREHENSION, Order.WHOLE, "self.layers"),
     ("y = sum(layer(x) for layer in self.layers)", Form.GENERATOR, Order.WHOLE, "self.layers"),
     ("y = list(map(lambda layer, k: layer(x, k), self.layers, keys))", Form.MAP, Order.WHOLE, "self.layers"),
-    ("y = eqx.nn.Sequential(self.layers)", Form.SEQUENTIAL, Order.WHOLE, "self.layers"),
     ("for layer in self.enc + self.dec:\n    x = layer(x)", Form.FOR, Order.WHOLE, "[*self.enc, *self.dec]"),
     (
         "for layer in itertools.chain(self.enc, self.dec):\n    x = layer(x)",
@@ -177,7 +176,7 @@ def test_a_generator_that_is_the_only_argument_stands_without_the_parentheses_of
         "for k, v in mask.items():\n    caches[k] = v",
         "y = [f(v) for v in keys]",
         "y = map(str, keys)",
-        "y = eqx.nn.Sequential([a, b])",
+        "y = eqx.nn.Sequential([a, b, *self.layers])",
         "y = f'{[layer(x) for layer in self.layers]}'",
     ],
 )

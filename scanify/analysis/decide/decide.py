@@ -8,7 +8,6 @@ from pathlib import Path
 from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.decide.owner import owner_name
 from scanify.analysis.decide.remedies import open_rule
-from scanify.analysis.decide.sequential import sequential
 from scanify.analysis.decide.stack import StackChoice, choose_stack
 from scanify.analysis.facts import Place
 from scanify.analysis.language.types import Array, Unknown, parts_of
@@ -41,8 +40,6 @@ def decide(
     layers, loop = fact.layers, fact.loop
     if loop.ignored:
         return None
-    if loop.form is Form.SEQUENTIAL:
-        return sequential(project, choices.stack, fact)
     refusal = fact.alike.refusal or fact.gain.refusal
     if fact.kind is Kind.MAP and loop.element is not None:
         if fact.gain.refusal is not None or constructs(loop) or not layers.classes:

@@ -33,7 +33,7 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.lists.find import layer_list, layers_of
 from scanify.analysis.lists.layer_list import LayerList, Reason, Varies
-from scanify.analysis.lower.loop import Form, Loop, Problem, Walk
+from scanify.analysis.lower.loop import Loop, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called
 from scanify.analysis.obligation import Kind as Shows
@@ -43,6 +43,7 @@ from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.of_list import uses_of
 from scanify.analysis.uses.use import Uses
 
+_BELOW = frozenset({"equinox", "jax", "jaxtyping"})
 _SHAPES = "keep the loop: it computes shapes"
 _SUPER = "`super()` without arguments does not work in the function of a scan"
 
@@ -143,7 +144,7 @@ def unfinished(loop: Loop, layers: LayerList) -> Place | None:
     """The place in the constructor that makes the list, if the constructor runs the loop before or in it."""
     module, start = loop.module, loop.place.span.start
     around = module.span(loop.scope.function.node)
-    for place in (site.place for site in layers.sites if loop.form is not Form.SEQUENTIAL):
+    for place in (site.place for site in layers.sites):
         inside = place.path == module.path and around.start < place.span.start < around.end
         if inside and place.span.end > start:
             return place
@@ -182,6 +183,10 @@ def _with_types(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopO
 def _problems(
     project: ProjectFacts, loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations
 ) -> Iterator[Reason]:
+    package = loop.module.name.partition(".")[0]
+    if package in _BELOW:
+        text = f"the rewrite would import `scanify`, which imports `{package}` itself"
+        yield "SCN212", text, None, "leave this loop as it is"
     for each in shape.problems:
         yield each.rule, _reason(loop, layers, each), _place(loop, each.node), each.remedy
     yield from _not_carried(project, loop, shape, body)

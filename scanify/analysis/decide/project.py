@@ -9,7 +9,7 @@ from scanify.analysis.block_seqs import block_seqs
 from scanify.analysis.decide.decide import Choices, decide
 from scanify.analysis.decide.fact import LoopFact, fact_of
 from scanify.analysis.decide.parameters import facts_over_parameters
-from scanify.analysis.decide.together import Decided, in_line, left_behind, not_of_stacks
+from scanify.analysis.decide.together import in_line, left_behind
 from scanify.analysis.index.project import Index
 from scanify.analysis.linen.classes import LinenClasses
 from scanify.analysis.linen.find import linen_decisions, stands_in_linen
@@ -48,37 +48,23 @@ def decisions(
 def _decisions(
     project: ProjectFacts, facts: Sequence[LoopFact], asked: Collection[Path], choices: Choices
 ) -> list[Plan | Refusal]:
-    index = project.index
-    decided, final = _heeded(index, [(fact, decide(project, choices, fact)) for fact in facts])
-    for _ in facts:
-        stays = left_behind(decided, final)
-        if not stays:
+    loops = {fact.loop.place: fact.loop for fact in facts}
+
+    def heeded(found: Iterable[Plan | Refusal]) -> list[Plan | Refusal]:
+        """The decisions whose rules no comment ignores."""
+        return [each for each in found if not loops[each.place].ignores_rule(each.rule)]
+
+    decided = {fact: decide(project, choices, fact) for fact in facts}
+    while True:
+        listed = heeded(decision for decision in decided.values() if decision is not None)
+        final = heeded(in_line(sorted(listed, key=_position)))
+        behind = left_behind(decided, final)
+        if not behind:
             break
-        decided, final = _heeded(
-            index,
-            [
-                (fact, decide(project, choices, fact, stays[fact.loop.node]) if fact.loop.node in stays else decision)
-                for fact, decision in decided
-            ],
-        )
-    found = [*(each for each in final if each.place.path in asked), *linen_decisions(index, asked)]
-    found += block_seqs(index, asked) if choices.block_seqs else []
+        decided |= {fact: decide(project, choices, fact, stays) for fact, stays in behind.items()}
+    found = [*(each for each in final if each.place.path in asked), *linen_decisions(project.index, asked)]
+    found += block_seqs(project.index, asked) if choices.block_seqs else []
     return sorted(found, key=_position)
-
-
-def _heeded(index: Index, decided: Decided) -> tuple[Decided, list[Plan | Refusal]]:
-    """The decisions in line, where a loop that a comment silences for the rule of its decision is as one that is
-    ignored altogether."""
-    final = in_line(index, sorted(not_of_stacks(decided), key=_position))
-    rules = {each.place: each.rule for each in final}
-    silenced = {fact.loop.place for fact, _ in decided if fact.loop.ignores_rule(rules.get(fact.loop.place, ""))}
-    if not silenced:
-        return decided, final
-    heeded: list[tuple[LoopFact, Plan | Refusal | None]] = []
-    for fact, decision in decided:
-        ignored = fact.loop.place in silenced
-        heeded.append((replace(fact, loop=replace(fact.loop, ignored=True)), None) if ignored else (fact, decision))
-    return heeded, in_line(index, sorted(not_of_stacks(heeded), key=_position))
 
 
 def _position(each: Plan | Refusal) -> tuple[str, int, int]:

@@ -202,8 +202,6 @@ def _problems(
 ) -> list[Problem]:
     layers, targets = frozenset(target_names(layer.target)), loop.targets
     problems = [loop.problem] if loop.problem is not None else []
-    if loop.form is Form.SEQUENTIAL:
-        return problems
     problems += head_problems(loop, layer)
     problems += exit_problems(loop, exits, names.bound.keys(), layers, bool(gathered.names))
     problems += unsupported(loop)

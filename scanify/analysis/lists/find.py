@@ -14,12 +14,12 @@ from scanify.analysis.lists.layer_list import LayerList, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import ContentsReader
 from scanify.analysis.lists.sites import Sites, field_sites
-from scanify.analysis.lower.loop import Form, Loop, Order, Walk
+from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import root
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
-from scanify.analysis.stack import Called, CallStack
+from scanify.analysis.stack import CallStack
 
 _FRAMEWORKS = ("equinox", "flax")
 _OF_CONTAINERS = frozenset("add append extend insert".split())  # methods of lists and sets, and of no modules
@@ -45,7 +45,7 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
     """
     if any(isinstance(base, ast.Attribute) and base.attr == "at" for base in walk.bases):
         return None  # `x.at[i].set(...)`
-    if walk.via in ("keys", "items") or (loop.form is not Form.SEQUENTIAL and None in map(root, walk.bases)):
+    if walk.via in ("keys", "items") or None in map(root, walk.bases):
         return None
     parts = [layers for base in walk.bases if (layers := _of_base(project, loop, walk, base)) is not None]
     if len(parts) < len(walk.bases):
@@ -73,8 +73,6 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
 
 def _is_called(project: ProjectFacts, loop: Loop, walk: Walk, layers: LayerList) -> bool:
     """True if the body calls an element of unknown class as code calls modules."""
-    if loop.form is Form.SEQUENTIAL:
-        return True
     if not layers.open and not layers.parameter:
         return False  # a list that is made empty
     if layers.owner is not None:
@@ -142,7 +140,7 @@ def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute
 
 
 def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> LayerList | None:
-    """A local name, a parameter, or the argument of a `Sequential`."""
+    """A local name or a parameter."""
     home = home_of(project, loop.module, base)
     home = home.binder(base) if isinstance(base, ast.Name) else home
     match home.values_of(base.id) if isinstance(base, ast.Name) and home.is_local(base) else []:
@@ -159,9 +157,6 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> 
     if layers is None:
         return None
     layers = replace(layers, parameter=bool(contents.parameters))
-    if loop.form is Form.SEQUENTIAL and isinstance(loop.node, ast.Call):
-        argument = loop.node.args[0] if loop.node.args else loop.node.keywords[0].value
-        return replace(layers, sites=(Called(loop.module.place(loop.node.func), loop.module.place(argument)),))
     text = f"the list is the parameter `{loop.code(base)}`" if layers.parameter else "the list is kept in no field"
     return _with_sites(loop, layers, Sites(in_call=CallStack(text)))
 
@@ -194,7 +189,7 @@ def _with_sites(loop: Loop, layers: LayerList, found: Sites) -> LayerList:
         reason = f"the layers are the values of the dict `{base}`"
     elif walk.order in (Order.SLICE, Order.OTHER) or len(walk.bases) > 1 or _only_in_call(loop, walk):
         reason = f"the loop walks a part of the list, or in another order: `{walk.text}`"
-    elif layers.sequential and loop.form is not Form.SEQUENTIAL:
+    elif layers.sequential:
         reason = f"`{base}` holds the layers of a `Sequential`"
     elif layers.optional and layers.owner is None:
         reason = f"`{base}` may be None"

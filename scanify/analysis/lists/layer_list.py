@@ -9,7 +9,7 @@ from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.loop import Walk
 from scanify.analysis.obligation import Kind, Obligation
-from scanify.analysis.stack import After, Annotation, Called, CallStack, Wrap
+from scanify.analysis.stack import After, Annotation, CallStack, Wrap
 
 Reason = tuple[str, str, Place | None] | tuple[str, str, Place | None, str]
 """A rule, why it refuses, where, and a remedy if it has one of its own."""
@@ -97,7 +97,7 @@ class LayerList:
     attribute: str | None = None
     made: tuple[Made, ...] = ()
     declared: Class | None = None
-    sites: tuple[Wrap | After | Called, ...] = ()
+    sites: tuple[Wrap | After, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     in_call: CallStack | None = None
     refusal: Reason | None = None

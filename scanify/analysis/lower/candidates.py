@@ -11,10 +11,9 @@ from scanify.analysis.index.parse import Problem
 from scanify.analysis.linen.first_look import may_be_linen
 from scanify.analysis.lower.nodes import by_kind, kept, names_in, nodes_in
 
-_WORDS = re.compile(r"\b(?:for|while|map|reduce|Sequential)\b")
-_ALIASED = re.compile(r"\b(?:reduce|Sequential)\s+as\s+(\w+)")
-_CALLS = frozenset({"map", "reduce", "Sequential"})
-_FEW = 3  # layers of a `Sequential` that is written out: fewer are left alone
+_WORDS = re.compile(r"\b(?:for|while|map|reduce)\b")
+_ALIASED = re.compile(r"\breduce\s+as\s+(\w+)")
+_CALLS = frozenset({"map", "reduce"})
 _ASKING = frozenset("isinstance getattr hasattr print zip max min".split())
 _PARTS = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.Tuple, ast.JoinedStr)
 
@@ -112,11 +111,9 @@ def _is_called(call: ast.Call, elements: set[str], *, of_object: bool) -> bool:
 
 
 def _walks(call: ast.Call, name: str) -> bool:
-    """True of `map(lambda layer: layer(x), layers)`, `reduce(f, layers, x)`, `Sequential(layers)`."""
-    match [*call.args, *(each.value for each in call.keywords)]:
+    """True of `map(lambda layer: layer(x), layers)` and `reduce(f, layers, x)`."""
+    match call.args:
         case [ast.Lambda(body=body), _, *_]:
             return any(isinstance(each, ast.Call) and (each.args or each.keywords) for each in nodes_in(body))
-        case [ast.List(elts=given) | ast.Tuple(elts=given)]:
-            return len(given) >= _FEW or any(isinstance(each, ast.Starred) for each in given)
-        case values:
-            return bool(values) and name != "map" and not (name == "Sequential" and len(values) > 1)
+        case given:
+            return name != "map" and len(given) > 1

@@ -27,7 +27,6 @@ class Form(Enum):
     GENERATOR = "generator"
     REDUCE = "reduce"
     MAP = "map"
-    SEQUENTIAL = "sequential"
 
 
 class Order(Enum):

@@ -3,7 +3,7 @@
     loops_in(module)
 
 A form is lowered by one function here or in a file of its own: `head` reads what is walked in step, `by_number` what is
-taken by index, `calls` what is walked by `map`, `reduce` and `Sequential`.
+taken by index, `calls` what is walked by `map` and `reduce`.
 """
 
 import ast

@@ -16,7 +16,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Function, ancestors, parameters, parent_of
 from scanify.analysis.lower.text import called, dotted, root
 from scanify.analysis.project_facts import ProjectFacts
-from scanify.analysis.stack import After, Called, Wrap
+from scanify.analysis.stack import After, Wrap
 from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.given_away import given_away
 from scanify.analysis.uses.use import Use, Uses
@@ -148,7 +148,7 @@ class FieldReader:
     def _uses_at(self, module: Module, node: ast.expr) -> Iterator[Use]:
         """Yield the uses at one expression that stands for the list."""
         if id(node) in self.walked:
-            yield Use(module.place(node), node)  # by the loop itself, such as a `Sequential`
+            yield Use(module.place(node), node)  # by the loop itself
         else:
             yield from Context(home_of(self.project, module, node), self.building).uses(node)
 
@@ -201,7 +201,7 @@ class FieldReader:
             yield self._other(module, text, f"code may read `{self.name}` by its name")
 
 
-def _is_at(module: Module, node: ast.AST, site: Wrap | After | Called) -> bool:
+def _is_at(module: Module, node: ast.AST, site: Wrap | After) -> bool:
     near = isinstance(site, Wrap) and isinstance(node, ast.expr) and node.lineno == site.place.span.line
     return near and module.span(node) == site.place.span
 

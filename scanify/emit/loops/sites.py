@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scanify.analysis.facts import Span
 from scanify.analysis.plan import Plan
-from scanify.analysis.stack import After, Called, InitStack, Named, OneTrace, Wrap
+from scanify.analysis.stack import After, InitStack, Named, OneTrace, Wrap
 from scanify.emit.edits import Edit
 from scanify.emit.loops import annotations
 from scanify.emit.loops.enclosing import module
@@ -50,8 +50,6 @@ def site_edits(plan: Plan, context: Context, stacking: Callable[[Path], Stacking
         how = stacking(site.place.path)
         if isinstance(site, Named):
             made.append(Edit(site.place.path, site.place.span.start, site.place.span.end, how.head))
-        elif isinstance(site, Called):
-            made += _called_edits(site, context, how)
         else:
             made += _edits_of(site, context, how)
     known = {(edit.path, edit.start) for edit in made}
@@ -61,7 +59,7 @@ def site_edits(plan: Plan, context: Context, stacking: Callable[[Path], Stacking
     return made
 
 
-def _edits_beside(site: Wrap | After | Called | Named, context: Context, how: Stacking) -> list[Edit]:
+def _edits_beside(site: Wrap | After | Named, context: Context, how: Stacking) -> list[Edit]:
     """The annotations of what is assigned a stack now."""
     if not isinstance(site, Wrap):
         return []
@@ -71,20 +69,6 @@ def _edits_beside(site: Wrap | After | Called | Named, context: Context, how: St
         Edit(path, start, end, annotations.stacked(old, how.annotation, annotations.element_of(old)))
         for start, end, old in ((start, end, text[start:end]) for start, end in annotations.beside(site, text))
     ]
-
-
-def _called_edits(site: Called, context: Context, how: Stacking) -> list[Edit]:
-    """`eqx.nn.Sequential(layers)` becomes `BlockSeq.of(layers)`: the name, and behind the argument the policy."""
-    path, span = site.place.path, site.place.span
-    edits = [Edit(path, span.start, span.end, how.head)]
-    if how.more:
-        start, end = site.argument.span.start, site.argument.span.end
-        text = context.texts[path]
-        argument = layout.as_argument(text[start:end], alone=False)
-        before = text[line_start(text, start) : start]
-        between = ", " if before.strip() else f",{newline_of(text)}{before}"  # an argument on a line of its own
-        edits.append(Edit(path, start, end, between.join([argument, *how.more])))
-    return edits
 
 
 def _edits_of(site: Wrap | After, context: Context, how: Stacking) -> list[Edit]:

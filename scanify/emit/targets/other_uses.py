@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scanify.analysis.plan import Plan
-from scanify.analysis.stack import After, Called, InitStack
+from scanify.analysis.stack import After, InitStack
 from scanify.emit.loops.enclosing import Module, module
 from scanify.emit.loops.local_list import local_list
 from scanify.emit.text.loop_text import with_replacements
@@ -118,7 +118,7 @@ def _allowed(path: Path, parsed: Module, plans: Sequence[Plan]) -> list[tuple[in
         if plan.place.path == path:
             found.append((plan.place.span.start, max(plan.place.span.end, plan.body.span.end)))
         for site in plan.stack.sites if isinstance(plan.stack, InitStack) else ():
-            if site.place.path != path or isinstance(site, Called):
+            if site.place.path != path:
                 continue
             if isinstance(site, After):
                 found += (local_list(site, parsed.text) or ("", []))[1]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from scanify.analysis.plan import Mapped, Plan
-from scanify.analysis.stack import Called, InitStack
+from scanify.analysis.stack import InitStack
 from scanify.emit.edits import Edit
 from scanify.emit.loops.comments import comments_of, without
 from scanify.emit.loops.function import Function
@@ -34,7 +34,7 @@ def refusal(plan: Plan, library: str) -> str | None:
     """Why a scan of a library cannot express a loop, where it applies equal layers, all of them, and carries arrays."""
     targets = [plan.layer, *(xs.target for xs in plan.xs)]
     if not plan.loops:
-        return f"{library} applies layers where a loop does, and this is an equinox.nn.Sequential, which has none"
+        return f"{library} applies layers where a loop does, and this is a haliax.nn.BlockSeq, which has none"
     if plan.ends_early:
         return f"with {library} {ENDS_EARLY}"
     if plan.mapped is not None and not (all(map(str.isidentifier, targets)) and len(set(targets)) == len(targets)):
@@ -54,8 +54,6 @@ def refusal(plan: Plan, library: str) -> str | None:
 
 def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
     """A stack is one layer with longer arrays: what treats it as a list would fail."""
-    if isinstance(plan.stack, InitStack) and any(isinstance(site, Called) for site in plan.stack.sites):
-        return "the list is an equinox.nn.Sequential"
     if not plan.equal_layers or plan.bodies.unlike is not None:
         return "the source does not show that its layers differ in the values of arrays alone"
     found = lengths(plan, plans, texts)

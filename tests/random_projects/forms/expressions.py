@@ -1,4 +1,4 @@
-"""Expressions that walk a list: comprehensions, `sum`, `map`, `reduce`, and `Sequential`."""
+"""Expressions that walk a list: comprehensions, `sum`, `map` and `reduce`."""
 
 from tests.random_projects.forms.form import Form, tags
 
@@ -42,13 +42,5 @@ EXPRESSIONS = (
         "functools.partial(turn, scale=0.5), self.BLOCKS",
         "def turn(x, b, scale):\n    return BODY * scale",
         tags("simple elastic"),
-    ),
-    Form(
-        "sequential",
-        "@before\nx = self.BLOCKS(x)\n@after\nreturn x",
-        tags("method"),
-        signature=", *, key=None",
-        build="self.BLOCKS = eqx.nn.Sequential([NEW EACH])#@",
-        annotation="eqx.nn.Sequential",
     ),
 )

@@ -1,4 +1,4 @@
-"""Calls that walk a list: `map(f, layers)`, `functools.reduce(f, layers, x)`, and `Sequential(layers)` in the end.
+"""Calls that walk a list: `map(f, layers)` and `functools.reduce(f, layers, x)`.
 
 A `reduce` is the loop `for layer in layers: x = f(x, layer)`: the carry is the function's first parameter, the layer
 its second. What `zip` gives is a tuple: where a lambda takes that apart by number, its parts have names in the loop.
@@ -13,24 +13,20 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lower.forms.generators import walked_at_once
 from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.head import HeadReader
-from scanify.analysis.lower.loop import Form, Index, Loop, Problem
+from scanify.analysis.lower.loop import Form, Loop, Problem
 from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, adopt, parameters, parent_of
 from scanify.analysis.lower.text import dotted, made, singular, unused
 
 _REDUCES = ("functools.reduce",)
-_SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential")
 
 
 def call_lowered(module: Module, scope: Scope, call: ast.Call) -> Loop | None:
-    """The loop that a call of `map`, `reduce` or `Sequential` is; None for other calls."""
+    """The loop that a call of `map` or `reduce` is; None for other calls."""
     reader = HeadReader(module, scope)
     if reader.builtin(call) == "map":
         return _map(module, scope, call, reader)
-    name = scope.qualified(call.func)
-    if name in _REDUCES:
-        return _reduce(module, scope, call, reader)
-    return _sequential(module, scope, call, reader) if name in _SEQUENTIALS else None
+    return _reduce(module, scope, call, reader) if scope.qualified(call.func) in _REDUCES else None
 
 
 # -- map -------------------------------------------------------------------------------------------------------------
@@ -165,26 +161,3 @@ def _parts(function: ast.Lambda, item: str, walked: ast.expr) -> tuple[list[ast.
         names.append(unused(name, {*names, *names_in([function])}))
     targets: list[ast.expr] = [made(ast.Name(name, ast.Store()), walked) for name in names]
     return targets, [Change(each, names[number]) for each, number in zip(taken, numbers, strict=True)]  # type: ignore[index]
-
-
-# -- Sequential ------------------------------------------------------------------------------------------------------
-
-
-def _sequential(module: Module, scope: Scope, call: ast.Call, reader: HeadReader) -> Loop | None:
-    """`Sequential(layers)`: each call of it walks them, with `x` as the carry. The call itself has no body here."""
-    values = [*call.args, *(each.value for each in call.keywords if each.arg == "layers")]
-    if len(values) != 1 or isinstance(values[0], ast.Starred):
-        return None
-    layer = made(ast.Name("layer", ast.Store()), call)
-    walk = replace(reader.read(layer, values[0]), index=None)
-    update = ast.parse("x = layer(x)").body[0]
-    for part in nodes_in(update):
-        if isinstance(part, ast.expr | ast.stmt):
-            made(part, call)
-    adopt(module, update, call)
-    start = made(ast.Name("x", ast.Load()), call)
-    place = module.place(call)
-    index: Index | None = None
-    return Loop(
-        module, scope, Form.SEQUENTIAL, call, place, layer, walk.walks, index, (update,), carry="x", start=start
-    )
