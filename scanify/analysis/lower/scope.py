@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import by_kind, children, kept, names_in
+from scanify.analysis.lower.nodes import children, kept, names_in
 from scanify.analysis.lower.text import called, dotted
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -240,39 +240,46 @@ def names_bound_by(node: ast.AST) -> Iterator[str]:
 
 
 class _Scopes:
-    """The parents of all nodes of one file, and its scopes, made when they are asked for."""
+    """The parent of each node of one file, and the scope that it is evaluated in."""
 
     def __init__(self, module: Module) -> None:
         self.top = Scope(module, module.tree, None)
-        self.made: dict[ast.AST, Scope] = {module.tree: self.top}
         self.parents: dict[ast.AST, ast.AST] = {}
-        for nodes in by_kind(module.tree).values():
-            for node in nodes:
-                for below in children(node):
-                    self.parents[below] = node
+        self.around: dict[ast.AST, Scope] = {module.tree: self.top}
+        self.inner: dict[ast.AST, Scope] = {module.tree: self.top}
+        nodes: list[ast.AST] = [module.tree]
+        for node in nodes:  # which grows while it is iterated over
+            below = children(node)
+            nodes += below
+            outer = inner = self.around[node]
+            if isinstance(node, OPENS) and node is not module.tree:
+                inner = self.inner[node] = Scope(module, node, outer)
+            for child in below:
+                self.parents[child], self.around[child] = node, inner
+            if isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+                self.around.update(dict.fromkeys(evaluated_here(node), outer))
+            holder = self.parents.get(node)
+            if isinstance(holder, COMPREHENSIONS) and node is holder.generators[0]:
+                self.around[holder.generators[0].iter] = self.around[holder]
 
-    def inner(self, node: Opens) -> Scope:
-        if node not in self.made:
-            self.made[node] = Scope(self.top.module, node, self.around(node))
-        return self.made[node]
-
-    def around(self, node: ast.AST) -> Scope:
-        below: list[ast.AST] = [node]
-        while (above := self.parents.get(below[-1])) is not None:
-            below.append(above)
-            if isinstance(above, OPENS) and _evaluates(above, below):
-                return self.inner(above)
-        return self.top
+    def of(self, node: ast.AST) -> Scope:
+        while node not in self.around:  # made in a lowering
+            if node not in self.parents:
+                return self.top
+            node = self.parents[node]
+            if node in self.inner:
+                return self.inner[node]
+        return self.around[node]
 
 
 def scope_of(module: Module, node: ast.AST) -> Scope:
-    """The scope that a node is evaluated in: that around it, for a function, a class or a comprehension."""
-    return _scopes(module).around(node)
+    """Return the scope that a node is evaluated in; for a function, a class or a comprehension the scope around it."""
+    return _scopes(module).of(node)
 
 
 def inner_scope(module: Module, node: Opens) -> Scope:
-    """The scope that a function, a lambda, a class, a comprehension or the module itself opens."""
-    return _scopes(module).inner(node)
+    """Return the scope that a function, a lambda, a class, a comprehension or the module itself opens."""
+    return _scopes(module).inner[node]
 
 
 def parent_of(module: Module, node: ast.AST) -> ast.AST | None:
@@ -290,27 +297,20 @@ def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
 
 
 def adopt(module: Module, node: ast.AST, parent: ast.AST) -> None:
-    """Let a node that stands in no file, made in a lowering, count as a part of `parent`. What is below it keeps the
-    parents that it has."""
+    """Let a node that was made in a lowering be a part of `parent`; what is below it keeps its parents."""
     _scopes(module).parents[node] = parent
+
+
+def stand_in(module: Module, new: ast.AST, old: ast.AST) -> None:
+    """Let a changed copy of a node have the parent and the scopes of the node."""
+    scopes = _scopes(module)
+    for table in (scopes.parents, scopes.around, scopes.inner):
+        if old in table:
+            table[new] = table[old]  # type: ignore[assignment]
 
 
 def _scopes(module: Module) -> _Scopes:
     return kept(module.tree, "_scopes", lambda: _Scopes(module))
-
-
-def _evaluates(opens: ast.AST, path: list[ast.AST]) -> bool:
-    """Whether a scope evaluates what stands in it at the end of a path of parents (the scope's own node last)."""
-    below = path[-2]
-    if isinstance(opens, ast.Module):
-        return True
-    if isinstance(opens, (*FUNCTIONS, ast.ClassDef)):
-        return any(below is statement for statement in opens.body) or below in getattr(opens, "type_params", ())
-    if isinstance(opens, ast.Lambda):
-        return below is opens.body
-    if isinstance(opens, COMPREHENSIONS) and below is opens.generators[0]:
-        return len(path) < 3 or path[-3] is not opens.generators[0].iter
-    return True
 
 
 def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import cast
 from scanify.analysis.facts import Replacement
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import children
-from scanify.analysis.lower.scope import adopt, parent_of
+from scanify.analysis.lower.scope import adopt, stand_in
 from scanify.analysis.lower.text import made
 
 
@@ -84,7 +84,5 @@ class _Changer:
 
     def _placed(self, new: ast.AST, old: ast.AST) -> ast.AST:
         self._new.add(new)
-        parent = parent_of(self._module, old)
-        if parent is not None:
-            adopt(self._module, new, parent)
+        stand_in(self._module, new, old)
         return new
