@@ -29,6 +29,10 @@ def shapes(count: int, width: int, batch: int) -> tuple[Block, Any]:
     return block, jax.ShapeDtypeStruct((batch, width), jnp.float32)
 
 
+def zeros(width: int) -> Block:
+    return Block(jnp.zeros((width, 4 * width)), jnp.zeros((4 * width, width)))
+
+
 def temporaries(function: Any, *args: Any) -> int:
     compiled = jax.jit(jax.grad(lambda *args: (function(*args) ** 2).sum())).lower(*args).compile()
     return int(compiled.memory_analysis().temp_size_in_bytes)
@@ -87,6 +91,31 @@ def test_a_period_needs_no_more_than_a_scan_over_periods_by_hand(order: tuple[bo
 
     found = temporaries(lambda stack, x: stack.fold(x), jax.eval_shape(lambda: BlockSeq.of(kinds)), x)
     assert found <= 1.1 * temporaries(pairs, block, x)
+
+
+def test_features_of_some_layers_need_no_more_than_a_scan_by_hand() -> None:
+    count, width, batch = PARAMETERS
+    block, x = shapes(count, width, batch)
+    wanted = (count // 4, count // 2, count - 1)
+
+    def step(x: Any, block: Any) -> Any:
+        x = block(x)
+        return x, x
+
+    def by_hand(block: Any, x: Any) -> Any:
+        ys = jax.lax.scan(jax.checkpoint(step, prevent_cse=False), x, block)[1]
+        return jnp.stack([jnp.tanh(ys[at]) for at in wanted])
+
+    def layer(block: Any, x: Any, at: int) -> Any:
+        x = block(x)
+        return x, [jnp.tanh(x)] if at in wanted else []
+
+    def features(stack: Any, x: Any) -> Any:
+        ys = stack.collect_via(layer, in_axes=(0,))(x, range(count))[1]
+        return jnp.stack([each for y in ys for each in y])
+
+    stack = jax.eval_shape(lambda: BlockSeq.of([zeros(width) for _ in range(count)]))
+    assert temporaries(features, stack, x) <= 1.1 * temporaries(by_hand, block, x)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ class Applier:
         self, body: "_LayerBody", carry: list[Any], xs: Any, run: Run, policy: ScanCheckpointPolicy, *, straight: bool
     ) -> tuple[list[Any], list[Any]]:
         """A run by a scan; a single layer, whose `xs` have a leading axis of 1, as it is."""
-        policy = self._with_names(policy, self.steps[run.start])
+        policy = with_names_of(policy, self.steps[run.start].program.jaxpr)
         if run.count == 1:
             carry, ys = body.rematted(policy, straight=straight)(carry, jax.tree.map(lambda x: x[0], xs))
             return carry, [y[None] for y in ys]
@@ -108,19 +108,20 @@ class Applier:
         carry, ys = run_scan(whole, carry, xs, period.count, policy=_outer(self.policy), **how)
         return carry, _pieces(period, ys)
 
-    def _with_names(self, policy: ScanCheckpointPolicy, step: Step) -> ScanCheckpointPolicy:
-        """The policy without names that this layer does not give: another layer may."""
-        if not policy.names:
-            return policy
-        given = names_given(step.program.jaxpr)
-        if None in given:
-            return policy
-        kept = policy.save_block_internals
-        return dataclasses.replace(
-            policy,
-            save_block_internals=kept if isinstance(kept, bool) else tuple(name for name in kept if name in given),
-            offload_block_internals=tuple(name for name in policy.offload_block_internals if name in given),
-        )
+
+def with_names_of(policy: ScanCheckpointPolicy, jaxpr: Any) -> ScanCheckpointPolicy:
+    """The policy without names that a jaxpr does not give: another layer may."""
+    if not policy.names:
+        return policy
+    given = names_given(jaxpr)
+    if None in given:
+        return policy
+    kept = policy.save_block_internals
+    return dataclasses.replace(
+        policy,
+        save_block_internals=kept if isinstance(kept, bool) else tuple(name for name in kept if name in given),
+        offload_block_internals=tuple(name for name in policy.offload_block_internals if name in given),
+    )
 
 
 def names_given(jaxpr: Any) -> set[str | None]:

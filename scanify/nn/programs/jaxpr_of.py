@@ -28,9 +28,12 @@ def jaxpr_of(
     info = _INFO._replace(arg_names=None if names is None else tuple(names), result_paths=None)
     wrapped = wrap_init(fn, debug_info=info)
     jaxpr, avals, consts = trace_to_jaxpr_dynamic(wrapped, list(map(_aval, arrays)))
-    if len(jaxpr.constvars) < len(consts):
-        jaxpr = jaxpr.with_consts(consts)  # jax 0.12 gives them among the inputs
-    return jaxpr, tuple(consts), list(avals)
+    return over(jaxpr, consts), tuple(consts), list(avals)
+
+
+def over(jaxpr: Any, consts: Sequence[Any]) -> Any:
+    """The jaxpr with the variables of what it closes over apart: jax 0.12 gives them among the inputs."""
+    return jaxpr.with_consts(consts) if len(jaxpr.constvars) < len(consts) else jaxpr
 
 
 def _aval(array: Any) -> Any:

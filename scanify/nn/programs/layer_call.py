@@ -13,6 +13,7 @@ from scanify.nn.arguments.axes import InAxes
 from scanify.nn.arguments.per_layer import per_layer_arguments
 from scanify.nn.covers.apply_cover import Applier, Piece, apart, map_layers, names_given
 from scanify.nn.covers.cover import cheapest_cover
+from scanify.nn.covers.tails import tails_of
 from scanify.nn.programs.layer_programs import Step, trace_layers
 from scanify.nn.programs.one_by_one import draws_otherwise
 from scanify.nn.programs.state_parts import StateParts, state_parts
@@ -52,8 +53,12 @@ class TracedCall:
         _warn_of_names(policy, self.steps)
         parts = self.parts
         carry = jax.tree.leaves(split(self.init if parts is None else parts.rest)[0])
-        applier = Applier(self.steps, cheapest_cover(self.kinds), policy, unroll, self.reverse)
+        tails = tails_of(self.steps) if parts is None else None
+        steps = self.steps if tails is None else tails.steps
+        applier = Applier(steps, cheapest_cover(tuple(step.kind for step in steps)), policy, unroll, self.reverse)
         carry, pieces = applier(carry)
+        if tails is not None:
+            pieces = tails.apply(pieces, policy)
         last = self.steps[0 if self.reverse else -1].program
         new = last.result([*carry, *last.outs[len(carry) :]])[0]
         return plain(let_go(new if parts is None else self._with_state(parts, new, pieces))), pieces

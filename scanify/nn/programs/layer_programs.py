@@ -28,7 +28,7 @@ class Step:
     """One layer of the sequence: its program, the arrays it reads after the carry, and which layers do the same.
 
     `captured` are the arrays that its function closes over, such as those of `self.norms[i]`. `name` is what profiles
-    call the layer.
+    call the layer. `carries` are numbers for the carry that it is given and for that which it gives.
     """
 
     program: Program
@@ -36,6 +36,7 @@ class Step:
     kind: int
     carried: int
     markers: tuple[Any, ...]
+    carries: tuple[int, int]
     captured: tuple[Ref, ...] = ()
     name: str = "layer"
 
@@ -147,7 +148,8 @@ def _steps(traced: Sequence[_Traced]) -> list[Step]:
         body = (one.program.key, one.carries, others.of((beside, values)))
         number = bodies.setdefault(body, len(bodies))
         carried = sum(map(has_aval, jax.tree.leaves(one.new)))
-        steps.append(Step(one.program, one.refs, number, carried, one.markers, known.refs(one.program), one.name))
+        captured = known.refs(one.program)
+        steps.append(Step(one.program, one.refs, number, carried, one.markers, one.carries, captured, one.name))
     return steps
 
 
