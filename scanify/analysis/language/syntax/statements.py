@@ -127,6 +127,8 @@ class Statements(Base):
 
     def element(self, module: Module, node: ast.expr, value: t.Type) -> t.Type:
         """The type of an element when a value is iterated over."""
+        if acts := self.asks(t.Env(module), node, value, "__iter__", "__next__", "__len__", "__getitem__"):
+            return acts
         found: list[t.Type] = []
         for option in t.options(t.without_none(value)):
             match option:
@@ -173,6 +175,8 @@ class Statements(Base):
     def _unpack(self, target: ast.expr, targets: Sequence[ast.expr], value: t.Type, env: t.Env) -> None:
         starred = any(isinstance(each, ast.Starred) for each in targets)
         parts: Sequence[t.Type] | None = None
+        if self.asks(env, target, value, "__iter__", "__next__", "__len__", "__getitem__"):
+            value = t.Unknown("", noted=True)
         match t.without_none(value):
             case t.Items(kind=kind, parts=tuple() as held) if kind != "dict" and len(held) == len(targets):
                 parts = held
