@@ -1,4 +1,4 @@
-"""Loops in an inner function over the layers of what the function around binds once."""
+"""Loops in an inner function over the layers of what the function around binds: evidence decides them."""
 
 import pytest
 from helpers import MANY, PRELUDE, only
@@ -15,21 +15,11 @@ def decision(head: str, walked: str, after: str = "") -> Plan | Refusal:
 
 
 @pytest.mark.parametrize(
-    ("head", "walked"),
-    [
-        ("net: Net):", "net.layers"),
-        ("key):\n    net = Net(8, key=key)", "net.layers"),
-        (f"key, depth):\n    layers = {MANY}", "layers"),
-    ],
-)
-def test_a_name_that_the_function_around_binds_once_is_known(head, walked):
-    found = decision(head, walked)
-    assert isinstance(found, Plan) and found.safe
-
-
-@pytest.mark.parametrize(
     ("head", "walked", "after"),
     [
+        ("net: Net):", "net.layers", ""),
+        ("key):\n    net = Net(8, key=key)", "net.layers", ""),
+        (f"key, depth):\n    layers = {MANY}", "layers", ""),
         ("net: Net, other):", "net.layers", "net = other"),
         ("net: Net, other):", "net.layers", "for net in other:\n        pass"),
         ("key, other):\n    net = Net(8, key=key)", "net.layers", "net = other"),
@@ -45,6 +35,6 @@ def test_a_name_that_the_function_around_binds_once_is_known(head, walked):
         (f"key, depth, other):\n    layers = {MANY}", "layers", "def swap():\n        layers.append(other)"),
     ],
 )
-def test_one_that_may_hold_something_else_when_the_inner_function_runs_is_open(head, walked, after):
+def test_what_it_holds_when_the_inner_function_runs_is_open(head, walked, after):
     found = decision(head, walked, after)
     assert (isinstance(found, Refusal) and found.open) or (isinstance(found, Plan) and not found.safe)

@@ -137,7 +137,7 @@ def test_layers_of_which_each_is_another_object_are_stacked(init):
     ("init", "reason"),
     [
         ("self.layers = [*blocks[:-1], blocks[0]]", "several layers may be one object, `blocks[0]`"),
-        ("self.layers = [first] + blocks + [first]", "`Layer(d, key)` stands in the list more than once"),
+        ("self.layers = [first] + blocks + [first]", "several layers may be one object, `Layer(d, key)`"),
         ("self.layers = [Layer(d, k, TABLE) for k in keys]", "every layer is given the same array, `TABLE`"),
     ],
 )

@@ -139,7 +139,7 @@ def test_a_constructor_that_is_not_understood_may_make_other_layers() -> None:
 @pytest.mark.parametrize(
     ("init", "text"),
     [
-        ("self.layers = [Block(8, key=key)] * n", "the list repeats one layer object with `*`"),
+        ("self.layers = [Block(8, key=key)] * n", "several layers may be one object, `Block(8, key=key)`"),
         ("block = Block(8, key=key)\nself.layers = [block for _ in range(n)]", "several layers may be one object"),
         ("block = Block(8, key=key)\nself.layers = [block, Other(), block]", "several layers may be one object"),
         (

@@ -85,7 +85,6 @@ def test_a_list_that_may_be_none_or_empty() -> None:
     [
         "self.layers = [Block(8, key=key)] * n",
         "block = Block(8, key=key)\nself.layers = [block for _ in range(n)]",
-        "block = Block(8, key=key)\nself.layers = [block, Other(), block]",
         "block = Block(8, key=key)\nself.layers = []\nfor _ in range(n):\n    self.layers.append(block)",
     ],
 )
@@ -135,9 +134,9 @@ OPEN = {
     "cached function": ("self.layers = cached(n, key)", "`cached(n, key)` gives is not shown"),
     "several returns": ("self.layers = either(n, key)", "`either(n, key)` gives is not shown"),
     "its default": ("self.layers = default(n, key)", "gets `found` from its caller"),
-    "given away": (f"layers = {MANY}\nregister(layers)\nself.layers = layers", "given to `register`"),
-    "other name": (f"layers = {MANY}\nmore = layers\nself.layers = layers", "another name, `more`"),
-    "popped": (f"layers = {MANY}\nlayers.pop()\nself.layers = layers", "`layers.pop` may change the list"),
+    "given away": (f"layers = {MANY}\nregister(layers)\nself.layers = layers", "`register(layers)` may change"),
+    "other name": (f"layers = {MANY}\nmore = layers\nself.layers = layers", "`more = layers` may change"),
+    "popped": (f"layers = {MANY}\nlayers.pop()\nself.layers = layers", "`layers.pop` may change `layers`"),
     "assigned by number": (
         f"layers = {MANY}\nlayers[0] = Other()\nself.layers = layers",
         "an element of `layers` is replaced",
@@ -162,7 +161,7 @@ OPEN = {
     ),
     "None among them": ("self.layers = [Block(8, key=k) if n else None for k in jr.split(key, n)]", "may be None"),
     "function among them": ("self.layers = [*" + MANY + ", jax.nn.relu]", "is no module"),
-    "a number among them": ("self.layers = [i for i in range(n)]", "what `i` stands for is not shown"),
+    "a number among them": ("self.layers = [i for i in range(n)]", "what `i` gives is not shown"),
     "local class": (
         "made = Block\nself.layers = [made(8, key=k) for k in jr.split(key, n)]",
         "`made` makes is not shown",

@@ -74,7 +74,7 @@ CALL = {
         "one of several lists",
     ),
     "other name": (f"layers = {MANY}\nself.layers = layers\nlayers.append(Other())", LOOP, "under another name"),
-    "given away": (f"self.layers = {MANY}\nregister(self.layers)", LOOP, "given to `register`"),
+    "given away": (f"self.layers = {MANY}\nregister(self.layers)", LOOP, "`register(self.layers)` may change"),
     "other block": (
         "if n:\n    self.layers = []\nfor k in jr.split(key, n):\n    self.layers.append(Block(8, key=k))",
         LOOP,

@@ -3,12 +3,10 @@
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
-from scanify.analysis.alike.parts import building_code, composition, constructors, writes_into
-from scanify.analysis.alike.shared import held_by_class, held_by_constructor, modules_of_lists, shared_objects
+from scanify.analysis.alike.parts import building_code, composition, writes_into
+from scanify.analysis.alike.shared import modules_of_lists, shared_objects
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.declared import is_static
 from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import Class, LayerList, Made, Reason, Varies, class_name, not_shown
 from scanify.analysis.lists.objects import home_of
@@ -41,7 +39,7 @@ class Alike:
 
 def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood) -> Alike:
     """Return whether the layers are shown to be alike, may differ, or are one object several times."""
-    refusal = layers.refusal or next(chain(shared_objects(project, layers), _kept_by_classes(project, layers)), None)
+    refusal = layers.refusal or next(shared_objects(project, layers), None)
     if refusal is not None:
         return Alike(refusal=refusal)
     unlike = next(_unlike(project, layers, understood), None)
@@ -49,26 +47,6 @@ def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood
         return Alike(Holds.ARRAY_STACKED)
     obligations = (*modules_of_lists(project, layers), *_compared_by_own_rule(project, layers))
     return Alike(unlike=unlike, obligations=obligations)
-
-
-def _kept_by_classes(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]:
-    """Objects that the classes of layers keep in each of them: an array of the module, a default of a field."""
-    for part in (part for cls in layers.classes for part in composition(project, cls)):
-        held: list[tuple[Home, ast.expr, str | None]] = []
-        for home, function in constructors(project, part):
-            for each in nodes_in(*function.body):
-                target = each.targets[0] if isinstance(each, ast.Assign) else getattr(each, "target", None)
-                value = getattr(each, "value", None)
-                if isinstance(target, ast.Attribute) and isinstance(value, ast.expr):
-                    held.append((home, value, held_by_constructor(home, value)))
-        for field in project.classes.fields(part).values() if isinstance(part, Definition) else ():
-            home = Home(project, field.owner.module, None)
-            if field.default is not None and not is_static(field.default):
-                held.append((home, field.default, held_by_class(home, field.default)))
-        for home, value, what in held:
-            if what is not None:
-                place = home.module.place(value)
-                yield "SCN204", f"every layer holds the same {what}, `{home.module.code(value)}`", place
 
 
 # -- layers that may differ --------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def _doubt(project: ProjectFacts, made: Made) -> Obligation | None:
         return not_shown(f"what `{made.module.code(made.node)}` makes is not shown", made.place)
     home = home_of(project, made.module, made.node)
     for at, each in enumerate(made.arguments):
-        if each.varies <= Varies.KEY or each.few:
+        if each.varies <= Varies.FEW:
             continue
         spread = isinstance(each.value, ast.Starred) or each.name == "**"
         values = home.values_of(each.value.id) if isinstance(each.value, ast.Name) else []

@@ -250,6 +250,7 @@ def _kind(loop: Loop, layers: LayerList, shape: LoopShape, problems: tuple[Reaso
         return Kind.MAP  # independent layers, whatever is done with what they return
     own = [each for made in layers.made for each in made.arguments if each.varies > Varies.KEY]
     unlike = gain.refusal is not None and gain.refusal[0] in ("SCN202", "SCN203")
-    if len(layers.classes) > 1 or unlike or any(each.few or gain.undecided is not None for each in own):
+    few = any(each.varies is Varies.FEW for each in own)
+    if len(layers.classes) > 1 or unlike or few or (own and gain.undecided is not None):
         return Kind.GROUP
     return Kind.SCAN if shape.collections or "SCN206" in {each[0] for each in problems} else Kind.FOLD

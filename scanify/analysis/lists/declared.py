@@ -1,24 +1,22 @@
 """Classes of objects and of elements of lists, by annotations."""
 
 import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
+from scanify.analysis.language.tables import DICT_TYPES, LIST_TYPES, WRAPPERS_OF_TYPES
+from scanify.analysis.lists.home import is_none
 from scanify.analysis.lists.layer_list import Class
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, parameters
 from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.project_facts import ProjectFacts
 
-LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())
-_DICT_TYPES = frozenset("dict Dict Mapping MutableMapping OrderedDict".split())
-_THROUGH = frozenset(
-    "Annotated Final ClassVar Required NotRequired ReadOnly InitVar AbstractVar AbstractClassVar".split()
-)
-_DATA = ("builtins.", "jax.Array", "jax.numpy.", "numpy.", "jax.typing.", "enum.")
+_DATA = ("builtins.", "jax.Array", "jax.numpy.", "numpy.", "jax.typing.", "enum.", "jaxtyping.")
 _ARRAY_TYPES = frozenset({"Array", "ndarray", "ArrayLike"})
-_NO_DATA = frozenset("builtins.object builtins.type builtins.callable".split())
+_NO_DATA = frozenset("builtins.object builtins.type builtins.callable jaxtyping.PyTree".split())
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +24,7 @@ class Declared:
     """The class in an annotation: of the elements if it is a list, else of the object itself.
 
     `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `array`: an array
-    is named, and no number. `optional`: None is allowed.
+    is named. `optional`: None is allowed.
     """
 
     cls: Class | None = None
@@ -38,13 +36,14 @@ class Declared:
 
 
 def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None) -> Declared:
-    """Read an annotation of a file."""
-    annotation = unquoted(annotation) if annotation is not None else None
-    if annotation is None:
-        return Declared()
-    names = {getattr(each, "id", getattr(each, "attr", "")) for each in nodes_in(annotation)}
-    array = bool(names & _ARRAY_TYPES) and not names & {"int", "float", "bool"}
-    return replace(_declared(project, module, annotation), array=array)
+    """Read an annotation of a file; of several classes none is shown."""
+    options = list(_options(annotation))
+    found = [_plain(project, module, each) for each in options if not is_none(each)]
+    if len(found) > 1:
+        said = Declared(listed=any(each.listed for each in found), data=all(each.data for each in found))
+    else:
+        said = found[0] if found else Declared()
+    return replace(said, optional=len(found) < len(options))
 
 
 def declared_parameter(project: ProjectFacts, module: Module, function: ast.AST | None, name: str) -> Declared:
@@ -53,69 +52,64 @@ def declared_parameter(project: ProjectFacts, module: Module, function: ast.AST 
     return declared(project, module, next((each.annotation for each in given if each.arg == name), None))
 
 
-def _declared(project: ProjectFacts, module: Module, annotation: ast.expr) -> Declared:
-    match annotation:
+def _options(annotation: ast.expr | None) -> Iterator[ast.expr]:
+    """Yield the types that an annotation allows: `A` and `None` of `Final[A | None]`."""
+    match unquoted(annotation) if annotation is not None else None:
+        case None:
+            return
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
-            return _union(project, module, [left, right])
-        case ast.Subscript(value=outer, slice=inner):
-            name = (dotted(outer) or "").rpartition(".")[2]
-            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            if name == "Optional":
-                return _union(project, module, [parts[0], ast.Constant(None)])
-            if name == "Union":
-                return _union(project, module, parts)
-            if name in _THROUGH:
-                return declared(project, module, parts[0])
-            if name in LIST_TYPES or name == "List":
-                return _elements(project, module, parts, of_dict=False)
-            if name in _DICT_TYPES:
-                return _elements(project, module, parts[1:], of_dict=True)
-            return declared(project, module, outer)
-        case _:
-            return _plain(project, module, annotation)
+            inner, more = [left, right], []
+        case ast.Subscript(value=outer, slice=within) if (name := _last(outer)) in ("Optional", "Union"):
+            inner, more = _parts(within), [ast.Constant(None)] if name == "Optional" else []
+        case ast.Subscript(value=outer, slice=within) if _last(outer) in WRAPPERS_OF_TYPES:
+            inner, more = _parts(within)[:1], []
+        case plain:
+            yield plain
+            return
+    for each in inner:
+        yield from _options(each)
+    yield from more
 
 
-def _plain(project: ProjectFacts, module: Module, annotation: ast.expr) -> Declared:
-    name = dotted(annotation)
-    last = (name or "").rpartition(".")[2]
-    if last in LIST_TYPES | _DICT_TYPES:
-        return Declared(listed=True, of_dict=last in _DICT_TYPES)
-    meaning = project.index.resolve(module, name) if name is not None else None
+def _plain(project: ProjectFacts, module: Module, node: ast.expr) -> Declared:
+    """Read one type."""
+    outer = node.value if isinstance(node, ast.Subscript) else node
+    name = _last(outer)
+    if name in LIST_TYPES | DICT_TYPES:
+        parts = _parts(node.slice)[name in DICT_TYPES :] if isinstance(node, ast.Subscript) else []
+        return _elements(project, module, parts, of_dict=name in DICT_TYPES)
+    array = any(getattr(each, "id", getattr(each, "attr", "")) in _ARRAY_TYPES for each in nodes_in(node))
+    meaning = project.index.resolve(module, dotted(outer) or "?")
     if isinstance(meaning, External):
         if project.classes.is_module(meaning):
             return Declared(None if meaning.qualname.endswith(".Module") else meaning)
-        jaxtyping = meaning.qualname.startswith("jaxtyping.") and last != "PyTree"
-        data = meaning.qualname.startswith(_DATA) and meaning.qualname not in _NO_DATA
-        return Declared(data=data or jaxtyping)
-    if isinstance(meaning, Definition) and isinstance(meaning.node, ast.ClassDef):
-        if project.classes.is_module(meaning):
-            return Declared(meaning)
-        protocol = any(getattr(each, "qualname", "") == "typing.Protocol" for each in project.classes.bases(meaning))
-        known = project.classes.known_bases(meaning) or project.classes.is_foreign(meaning)
-        if protocol or not known:
-            return Declared()
-        return Declared(meaning, data=not any(map(project.classes.is_module, project.classes.heirs(meaning))))
-    return Declared()
+        return Declared(data=meaning.qualname.startswith(_DATA) and meaning.qualname not in _NO_DATA, array=array)
+    if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef):
+        return Declared(array=array)
+    if project.classes.is_module(meaning):
+        return Declared(meaning)
+    protocol = any(getattr(each, "qualname", "") == "typing.Protocol" for each in project.classes.bases(meaning))
+    if protocol or not (project.classes.known_bases(meaning) or project.classes.is_foreign(meaning)):
+        return Declared()
+    return Declared(meaning, data=not any(map(project.classes.is_module, project.classes.heirs(meaning))))
 
 
-def _union(project: ProjectFacts, module: Module, parts: list[ast.expr]) -> Declared:
-    some = [each for each in parts if not (isinstance(each, ast.Constant) and each.value is None)]
-    found = [declared(project, module, each) for each in some]
-    optional = len(some) < len(parts) or any(each.optional for each in found)
-    if len(found) == 1:
-        return replace(found[0], optional=optional)
-    return Declared(listed=any(each.listed for each in found), data=all(each.data for each in found), optional=optional)
-
-
-def _elements(project: ProjectFacts, module: Module, parts: list[ast.expr], *, of_dict: bool) -> Declared:
-    """The class in the brackets of a list type; none if there are several."""
+def _elements(project: ProjectFacts, module: Module, parts: Sequence[ast.expr], *, of_dict: bool) -> Declared:
+    """Read the brackets of a list type; several classes there show none."""
     parts = [each for each in parts if not (isinstance(each, ast.Constant) and each.value is Ellipsis)]
     found = [declared(project, module, each) for each in parts]
-    if not found:
-        return Declared(listed=True, of_dict=of_dict)
-    same = len({ast.unparse(each) for each in parts}) == 1 and not found[0].listed
-    data = all(each.data for each in found)
+    same = len(set(map(ast.unparse, parts))) == 1 and not found[0].listed
+    data = bool(found) and all(each.data for each in found)
     return Declared(found[0].cls if same else None, True, of_dict, data)
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def _last(node: ast.expr) -> str:
+    """The last name of a dotted name."""
+    return (dotted(node) or "").rpartition(".")[2]
 
 
 def is_static(default: ast.expr | None) -> bool:
@@ -125,4 +119,4 @@ def is_static(default: ast.expr | None) -> bool:
     static = [each.value for each in default.keywords if each.arg == "static"]
     if static:
         return not (isinstance(static[0], ast.Constant) and static[0].value is False)
-    return (dotted(default.func) or "").endswith("static_field")
+    return _last(default.func) == "static_field"

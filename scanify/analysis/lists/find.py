@@ -6,14 +6,12 @@ from dataclasses import replace
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import shape_of
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.contents import Contents
 from scanify.analysis.lists.declared import Declared, declared_parameter
 from scanify.analysis.lists.fields import field_facts
-from scanify.analysis.lists.home import computed_from
 from scanify.analysis.lists.layer_list import LayerList, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
-from scanify.analysis.lists.reader import ContentsReader
-from scanify.analysis.lists.sites import Sites, field_sites
+from scanify.analysis.lists.reader import PLAIN, Contents, ContentsReader
+from scanify.analysis.lists.sites import with_sites
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import root
@@ -43,7 +41,7 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
 
     None if its elements are no modules, or if nothing is shown and the loop does not call an element.
     """
-    if any(isinstance(base, ast.Attribute) and base.attr == "at" for base in walk.bases):
+    if isinstance(walk.base, ast.Attribute) and walk.base.attr == "at":
         return None  # `x.at[i].set(...)`
     if walk.via in ("keys", "items") or None in map(root, walk.bases):
         return None
@@ -52,13 +50,10 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
         return None
     layers = parts[0]
     if len(parts) > 1:
-        layers = LayerList(
-            walk,
-            layers.name,
+        layers = replace(
+            _not_shown(loop, walk, walk.base, f"the loop walks several lists: `{walk.text}`"),
             made=tuple(made for each in parts for made in each.made),
-            in_call=CallStack(f"the loop walks several lists: `{walk.text}`"),
             parameter=any(each.parameter for each in parts),
-            may_be_empty=all(each.may_be_empty for each in parts),
             open=tuple(each for part in parts for each in part.open),
         )
     by_key = walk.via == "values" or walk.element is not None
@@ -86,9 +81,12 @@ def calls_element(loop: Loop, walk: Walk, *, carries: bool = False) -> bool:
 
     With `carries` only an element itself counts, and if it is passed a name that the body binds: `x = layer(x)`.
     """
-    nodes = nodes_in(*loop.body)
-    names = set(target_names(walk.target))
-    names = names if carries else computed_from(names, nodes, parts=True)
+    nodes, names = nodes_in(*loop.body), set(target_names(walk.target))
+    for node in nodes if not carries else ():
+        match node:
+            case ast.Assign(targets=[target], value=value) | ast.For(target=target, iter=value):
+                parts = (value, *getattr(value, "args", ()))
+                names |= set(target_names(target)) if any(root(each) in names for each in parts) else set()
     bound = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     for call in (each for each in nodes if isinstance(each, ast.Call) and (each.args or each.keywords)):
         if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_CONTAINERS:
@@ -104,51 +102,50 @@ def calls_element(loop: Loop, walk: Walk, *, carries: bool = False) -> bool:
 
 
 def _of_base(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> LayerList | None:
-    element = isinstance(base, ast.Name) and walked_by(home_of(project, loop.module, base), base) is not None
+    home = home_of(project, loop.module, base)
+    element = isinstance(base, ast.Name) and walked_by(home, base) is not None
     if element or (isinstance(base, ast.Subscript) and not isinstance(base.slice, ast.Slice)):
-        text = f"`{loop.code(base)}` is one of several lists"  # `for blocks in self.stages`, with the loop in it
-        return LayerList(walk, loop.code(base), in_call=CallStack(text), open=(_open(loop, base, text),))
+        return _not_shown(loop, walk, base, f"`{loop.code(base)}` is one of several lists")  # `for a in self.stages`
     if isinstance(base, ast.Attribute):
         return _of_field(project, loop, walk, base)
     named = base.func if isinstance(base, ast.Call) else base
-    if isinstance(named, ast.Name):
-        meaning = home_of(project, loop.module, named).meaning(named)
-        node = getattr(meaning, "node", None)
-        function = isinstance(node, ast.FunctionDef) and not isinstance(base, ast.Call)
-        if (
-            named.id == loop.scope.self_name
-            or isinstance(meaning, External)
-            or isinstance(node, ast.ClassDef)
-            or function
-        ):
+    match home.meaning(named):
+        case External() | Definition(node=ast.ClassDef()) if isinstance(named, ast.Name):
             return None
-    return _of_local(project, loop, walk, base)
+        case Definition(node=ast.FunctionDef()) if named is base:
+            return None
+    return _of_local(project, loop, walk, base) if root(named) != loop.scope.self_name else None
+
+
+def _not_shown(loop: Loop, walk: Walk, base: ast.expr, text: str) -> LayerList:
+    attribute = base.attr if isinstance(base, ast.Attribute) else None
+    open_ = (_open(loop, base, text),)
+    return LayerList(walk, loop.code(base), attribute=attribute, in_call=CallStack(text), open=open_)
 
 
 def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute) -> LayerList | None:
     owner = class_of(project, loop.module, base.value)
     if owner is None:
-        text = f"which class `{loop.code(base.value)}` is of is not shown"
-        stack = CallStack("the source does not show the list")
-        return LayerList(walk, loop.code(base), attribute=base.attr, in_call=stack, open=(_open(loop, base, text),))
-    facts = field_facts(project, owner, base.attr) if isinstance(owner, Definition) else None
-    layers = _of_contents(loop, walk, base, facts.contents, facts.declared) if facts is not None else None
-    if facts is None or layers is None:
+        return _not_shown(loop, walk, base, f"which class `{loop.code(base.value)}` is of is not shown")
+    if not isinstance(owner, Definition):
         return None  # what a module of a library holds is not read
-    layers = replace(layers, owner=facts.owner, attribute=facts.attribute, parameter=facts.parameter)
-    return _with_sites(loop, layers, field_sites(facts))
+    facts = field_facts(project, owner, base.attr)
+    layers = _of_contents(loop, walk, base, facts.contents, facts.declared)
+    if layers is None:
+        return None
+    layers = replace(layers, owner=owner, attribute=base.attr, parameter=facts.parameter)
+    return with_sites(replace(layers, in_call=_walked_in_call(loop, layers)), facts)
 
 
 def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> LayerList | None:
     """A local name or a parameter."""
     home = home_of(project, loop.module, base)
-    home = home.binder(base) if isinstance(base, ast.Name) else home
     match home.values_of(base.id) if isinstance(base, ast.Name) and home.is_local(base) else []:
         case [(_, ast.Attribute() as field)]:  # another name of the list of a field
             layers = _of_base(project, loop, walk, field)
             return layers and replace(layers, name=loop.code(base))
     reader = ContentsReader(project)
-    reader.value(home, base)
+    reader.value(home, base, PLAIN)
     contents, said = reader.contents, Declared()
     for where, given in contents.parameters:
         said = said if said.cls is not None else declared_parameter(project, where.module, where.function, given)
@@ -158,7 +155,7 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> 
         return None
     layers = replace(layers, parameter=bool(contents.parameters))
     text = f"the list is the parameter `{loop.code(base)}`" if layers.parameter else "the list is kept in no field"
-    return _with_sites(loop, layers, Sites(in_call=CallStack(text)))
+    return replace(layers, in_call=_walked_in_call(loop, layers) or CallStack(text))
 
 
 def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, said: Declared) -> LayerList | None:
@@ -181,22 +178,17 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
     )
 
 
-def _with_sites(loop: Loop, layers: LayerList, found: Sites) -> LayerList:
-    """The list with the places where it can be stacked, none if the loop does not iterate over it as it is built."""
+def _walked_in_call(loop: Loop, layers: LayerList) -> CallStack | None:
+    """Why the loop does not iterate over the list as it is built."""
     walk = layers.walk
     base = loop.code(walk.base) if walk.element is None else walk.text
     if layers.of_dict:
-        reason = f"the layers are the values of the dict `{base}`"
-    elif walk.order in (Order.SLICE, Order.OTHER) or len(walk.bases) > 1 or _only_in_call(loop, walk):
-        reason = f"the loop walks a part of the list, or in another order: `{walk.text}`"
-    elif layers.sequential:
-        reason = f"`{base}` holds the layers of a `Sequential`"
-    elif layers.optional and layers.owner is None:
-        reason = f"`{base}` may be None"
-    else:
-        sites, in_call = found.sites, found.in_call
-        return replace(layers, sites=sites, annotations=found.annotations, in_call=in_call, refusal=found.refusal)
-    return replace(layers, in_call=CallStack(reason), refusal=found.refusal)
+        return CallStack(f"the layers are the values of the dict `{base}`")
+    if walk.order in (Order.SLICE, Order.OTHER) or _only_in_call(loop, walk):
+        return CallStack(f"the loop walks a part of the list, or in another order: `{walk.text}`")
+    if layers.sequential:
+        return CallStack(f"`{base}` holds the layers of a `Sequential`")
+    return CallStack(f"`{base}` may be None") if layers.optional and layers.owner is None else None
 
 
 def _only_in_call(loop: Loop, walk: Walk) -> bool:

@@ -24,24 +24,23 @@ Class = Definition | External
 class Varies(IntEnum):
     """How an expression differs from layer to layer, in order of what can be said of it.
 
-    SAME: equal for all layers. KEY: a random key, or an array that is computed from one. INDEX: computed from the
-    number of the layer. OTHER: anything.
+    SAME: equal for all layers. KEY: a random key, or an object that each layer has of its own, made alike but for its
+    key. FEW: one of a few values, such as `64 if i == 0 else 128`. OTHER: anything.
     """
 
     SAME = 0
     KEY = 1
-    INDEX = 2
+    FEW = 2
     OTHER = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """One argument of a constructor call; `name` is None for a positional one. `few`: its values are few."""
+    """One argument of a constructor call; `name` is None for a positional one."""
 
     name: str | None
     value: ast.expr
     varies: Varies
-    few: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +48,9 @@ class Made:
     """One expression that makes layers.
 
     `node` is that of a layer, such as `Block(dim, key=k)`; `cls` is the class that it calls, None where that is not
-    shown. `repeated`: a comprehension, a loop around an `append`, or `[...] * n` evaluates it for several layers;
-    `loops` are those loops, the outermost first. `conditional`: an `if` decides whether it makes a layer. `shared`:
-    several layers may be the one object that it gives. `count` is the number of layers that it makes as text: `n`,
-    `len(keys)`, `12`; None where that is not plain.
+    shown. `repeated`: a comprehension or a loop around an `append` evaluates it for several layers. `conditional`: an
+    `if` or a `break` decides whether it makes a layer. `shared`: several layers may be the one object that it gives.
+    `count` is the number of layers that it makes as text: `n`, `len(keys)`, `12`; None where that is not plain.
     """
 
     module: Module
@@ -63,7 +61,6 @@ class Made:
     conditional: bool = False
     shared: bool = False
     count: str | None = None
-    loops: tuple[ast.For | ast.comprehension, ...] = ()
 
     @property
     def place(self) -> Place:

@@ -2,22 +2,52 @@
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from scanify.analysis.classes.nnx import NNX_LIST
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.contents import PLAIN, Contents, How, is_empty, is_none, is_placeholder
-from scanify.analysis.lists.home import COMPUTING, Home, class_meant, given_in
+from scanify.analysis.lists.home import COMPUTING, Home, Repeat, class_meant, given_in, is_none
 from scanify.analysis.lists.layer_list import CALLED, Argument, Class, Made, class_name, not_shown
 from scanify.analysis.lists.statements import Grown, Other, Put, statements_about
 from scanify.analysis.lists.varies import Variation, plain_count
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
 _SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential", "flax.nnx.Sequential")
 _LISTS = ("list", "tuple")
 _DATA = ("range", "str", "int", "float", "len", "set", "frozenset", "bytes", "sum")
+
+
+@dataclass(frozen=True, eq=False)
+class How:
+    """How the list is filled at some place: the loops around, whether a condition decides, if with one object."""
+
+    loops: tuple[Repeat, ...] = ()
+    conditional: bool = False
+    shared: bool = False
+
+
+PLAIN = How()
+
+
+@dataclass(eq=False)
+class Contents:
+    """The shown contents of a list. `data` is an element that is shown to be no module, such as a function, as text.
+
+    `parameters` are the names of parameters of a function whose values are elements, or the list. The other fields are
+    those of `LayerList`.
+    """
+
+    made: list[Made] = field(default_factory=list)
+    open: list[Obligation] = field(default_factory=list)
+    parameters: list[tuple[Home, str]] = field(default_factory=list)
+    data: str = ""
+    optional: bool = False
+    of_dict: bool = False
+    sequential: bool = False
+    may_be_empty: bool = False
 
 
 class ContentsReader:
@@ -34,30 +64,29 @@ class ContentsReader:
 
     # -- a list ----------------------------------------------------------------------------------------------------
 
-    def value(self, home: Home, node: ast.expr, how: How = PLAIN) -> None:
+    def value(self, home: Home, node: ast.expr, how: How) -> None:
         """Read an expression whose value is the list, or a part of it."""
+        self.contents.of_dict |= isinstance(node, ast.Dict | ast.DictComp)
         match node:
-            case ast.ListComp(elt=element, generators=loops):
-                self._comprehension(home, element, loops, how)
-            case ast.GeneratorExp(elt=element, generators=loops) if isinstance(parent_of(home.module, node), ast.Call):
-                self._comprehension(home, element, loops, how)
-            case ast.DictComp(value=element, generators=loops):
-                self.contents.of_dict = True
-                self._comprehension(home, element, loops, how)
+            case (
+                ast.ListComp(elt=element, generators=loops)
+                | ast.DictComp(value=element, generators=loops)
+                | ast.GeneratorExp(elt=element, generators=loops)
+            ) if not isinstance(node, ast.GeneratorExp) or isinstance(parent_of(home.module, node), ast.Call):
+                conditional = how.conditional or any(each.ifs for each in loops)
+                self.element(home, element, replace(how, loops=(*how.loops, *loops), conditional=conditional))
             case ast.Dict(values=elements) | ast.List(elts=elements) | ast.Tuple(elts=elements):
-                self.contents.of_dict |= isinstance(node, ast.Dict)
-                self._display(home, elements, how)
+                self.contents.may_be_empty |= not elements and not how.loops
+                for each in elements:
+                    if isinstance(each, ast.Starred):
+                        self.value(home, each.value, how)
+                    else:
+                        self.element(home, each, how)
             case ast.BinOp(op=ast.Add()):
                 self.value(home, node.left, how)
                 self.value(home, node.right, how)
-            case (
-                ast.BinOp(op=ast.Mult(), left=ast.List() | ast.Tuple() as listed, right=count)
-                | ast.BinOp(op=ast.Mult(), left=count, right=ast.List() | ast.Tuple() as listed)
-            ):
-                if all(map(is_none, listed.elts)):
-                    self._open(home, node, "an element may be None")
-                else:
-                    self.value(home, listed, replace(how, shared=True, times=home.module.code(count)))
+            case ast.BinOp(op=ast.Mult(), left=ast.List(elts=[element])) if not is_none(element):
+                self.element(home, element, replace(how, shared=True))
             case ast.IfExp(body=body, orelse=orelse):
                 self.value(home, body, replace(how, conditional=True))
                 self.value(home, orelse, replace(how, conditional=True))
@@ -67,24 +96,13 @@ class ContentsReader:
                 self.contents.data = ast.unparse(node)
             case ast.Call():
                 self._call(home, node, how)
-            case ast.Name():
-                self._name(home, node, how)
+            case ast.Name(id=name) if home.is_local(node) and home.function is not None:
+                if home.is_parameter(name):
+                    self.contents.parameters.append((home, name))  # be it assigned too: `layers = layers or [...]`
+                if home.values_of(name) and not self.filled(home, home.function.body, name, how):
+                    self._open(home, node)
             case _:
                 self._open(home, node)
-
-    def _comprehension(self, home: Home, element: ast.expr, loops: Sequence[ast.comprehension], how: How) -> None:
-        conditional = how.conditional or any(each.ifs for each in loops)
-        self.element(home, element, replace(how, loops=(*how.loops, *loops), conditional=conditional))
-
-    def _display(self, home: Home, elements: Sequence[ast.expr], how: How) -> None:
-        self.contents.may_be_empty |= not elements and not how.loops
-        texts = [ast.unparse(each) for each in elements if isinstance(each, ast.Name | ast.Attribute)]
-        for each in elements:
-            if isinstance(each, ast.Starred):
-                self.value(home, each.value, how)
-            else:
-                again = isinstance(each, ast.Name | ast.Attribute) and texts.count(ast.unparse(each)) > 1
-                self.element(home, each, replace(how, shared=True) if again else how)
 
     def _call(self, home: Home, node: ast.Call, how: How) -> None:
         name, library = home.builtin(node), home.library(node)
@@ -95,10 +113,7 @@ class ContentsReader:
             self.contents.may_be_empty = True
             self.contents.of_dict |= name == "dict"
         elif name in _LISTS or library == NNX_LIST or (sequential and library.startswith("equinox.")):
-            if len(given) == 1 and not isinstance(given[0], ast.Starred):
-                self.value(home, given[0], how)
-            else:
-                self._open(home, node)
+            self.value(home, given[0], how) if len(given) == 1 else self._open(home, node)
         elif not how.loops and (found := _returned(home, node)) is not None and (found[1], "") not in self._read:
             self._read.add((found[1], ""))  # a function that calls itself is read once
             self.value(*found, how)
@@ -107,18 +122,7 @@ class ContentsReader:
         else:
             self._open(home, node)
 
-    def _name(self, home: Home, node: ast.Name, how: How) -> None:
-        """Follow a name to what the function around assigns to it."""
-        home, name = home.binder(node), node.id
-        if home.is_local(node) and home.function is not None:
-            if home.is_parameter(name):
-                self.contents.parameters.append((home, name))  # be it assigned too: `layers = layers or [...]`
-            if home.values_of(name) and not self.filled(home, home.function.body, name, how):
-                self._open(home, node)
-            return
-        self._open(home, node)
-
-    def filled(self, home: Home, body: Sequence[ast.stmt], target: str, how: How = PLAIN) -> bool:
+    def filled(self, home: Home, body: Sequence[ast.stmt], target: str, how: How) -> bool:
         """Read all that a block of statements puts into the list `target`; False if it does nothing with it."""
         key = (body[0] if body else None, target)
         if key in self._read:
@@ -126,29 +130,27 @@ class ContentsReader:
             return True
         self._read.add(key)
         found = statements_about(home, body, target)
-        puts = [each for each in found if isinstance(each, Put)]
-        grown = any(isinstance(each, Grown) for each in found)
+        grown = [each for each in found if isinstance(each, Grown)]
+        puts = [each for each in found if isinstance(each, Put) and each not in grown]
         real = [each for each in puts if not is_placeholder(home, each.value)]
         if len(real) > 1:
             self._open(home, real[1].statement, f"`{target}` is filled in several places")
-        dicts = (isinstance(each.value, ast.Dict) or home.builtin(each.value) == "dict" for each in puts)
-        self.contents.of_dict |= any(dicts)
+        self.contents.of_dict |= any(isinstance(each.value, ast.Dict) or is_dict(home, each.value) for each in puts)
         for each in found:
             match each:
-                case Put() if not (grown and is_empty(home, each.value)):
-                    conditional = how.conditional or (each.conditional and len(puts) > 1)
-                    self.value(home, each.value, replace(how, conditional=conditional))
                 case Grown(keyed=True) if not self.contents.of_dict:
                     self._open(home, each.statement, f"an element of `{target}` is replaced")
                 case Grown():
                     outer = puts[0].loops if puts else ()
                     loops = (*how.loops, *(loop for loop in each.loops if loop not in outer))
                     own = replace(how, loops=loops, conditional=how.conditional or each.conditional)
-                    own = replace(own, counted=how.counted and not each.early_end)
                     (self.element if each.one else self.value)(home, each.value, own)
+                case Put() if not (grown and is_empty(home, each.value)):
+                    conditional = how.conditional or (each.conditional and len(puts) > 1)
+                    self.value(home, each.value, replace(how, conditional=conditional))
                 case Other():
                     self._open(home, each.node, each.text)
-        return bool(puts) or grown
+        return bool(puts or grown)
 
     # -- an element ------------------------------------------------------------------------------------------------
 
@@ -160,73 +162,87 @@ class ContentsReader:
             case ast.IfExp(body=body, orelse=orelse):
                 self.element(home, body, replace(how, conditional=True))
                 self.element(home, orelse, replace(how, conditional=True))
-            case ast.Constant(value=None):
-                self._not_shown(home, node, "an element may be None", how)
-            case ast.Constant() | ast.JoinedStr() | ast.UnaryOp() | ast.Compare() | ast.Lambda():
+            case ast.Constant() | ast.JoinedStr() | ast.UnaryOp() | ast.Compare() | ast.Lambda() if not is_none(node):
                 self.contents.data = f"`{home.module.code(node)}`"
             case ast.Name() | ast.Attribute() if _is_function(home, node):
                 self.contents.data = f"`{home.module.code(node)}`"
-            case ast.Name():
-                self._named_element(home, node, how)
+            case ast.Name(id=name) if home.is_local(node):
+                self._named_element(home, node, name, how)
             case _:
-                text = f"what `{home.module.code(node)}` gives is not shown"
-                self._not_shown(home, node, text, replace(how, shared=how.shared or isinstance(node, ast.Subscript)))
+                shared = how.shared or isinstance(node, ast.Subscript)
+                self._not_shown(home, node, (), replace(how, shared=shared))
 
-    def _named_element(self, home: Home, node: ast.Name, how: How) -> None:
+    def _named_element(self, home: Home, node: ast.Name, name: str, how: How) -> None:
         """An element with a name: the call that the function assigns to it, in the innermost loop or outside of it."""
-        bound = home.values_of(node.id) if home.is_local(node) else []
-        match bound:
-            case [(statement, ast.Call() as value)] if not home.is_parameter(node.id):
+        if home.is_parameter(name):
+            self.contents.parameters.append((home, name))
+        match home.values_of(name):
+            case [(statement, ast.Call() as value)] if not home.is_parameter(name):
                 fresh = not how.loops or statement in getattr(how.loops[-1], "body", ())
                 self._made(home, value, replace(how, shared=how.shared or not fresh))
             case _:
-                if home.is_local(node) and home.is_parameter(node.id):
-                    self.contents.parameters.append((home, node.id))
-                self._not_shown(home, node, f"what `{node.id}` stands for is not shown", how)
-
-    def _not_shown(self, home: Home, node: ast.expr, text: str, how: How) -> None:
-        self._open(home, node, text)
-        self._add(home, node, None, (), how)
-
-    # -- a call that makes a layer -----------------------------------------------------------------------------------
+                self._not_shown(home, node, (), how)
 
     def _made(self, home: Home, node: ast.Call, how: How) -> None:
+        """Add a call that makes layers."""
         called, library = class_meant(home, node.func), home.library(node)
-        classes, name, given = self.project.classes, home.module.code(node.func), given_in(node)
-        if called is None:
-            if library.startswith((*COMPUTING, "equinox.filter_")) or home.builtin(node) in _LISTS:
-                self.contents.data = f"`{home.module.code(node)}`"
-            else:
-                self._open(home, node, f"what `{name}` makes is not shown")
-                self._add(home, node, None, [(CALLED, node.func), *given], how)
-            return
-        if not classes.is_module(called):
-            if isinstance(called, Definition) and (classes.known_bases(called) or classes.is_foreign(called)):
-                self.contents.data = f"`{class_name(called)}`"
-                return
-            self._open(home, node, f"whether `{name}` makes a module is not shown")
-        elif isinstance(called, Definition) and (odd := classes.oddity(called)) is not None:
-            self._open(home, node, f"what `{name}` makes is not shown: {odd}")
-        self._add(home, node, called, given, how)
+        classes, given = self.project.classes, given_in(node)
+        if called is None and (library.startswith((*COMPUTING, "equinox.filter_")) or home.builtin(node) in _LISTS):
+            self.contents.data = f"`{home.module.code(node)}`"
+        elif called is None:
+            self._not_shown(home, node, [(CALLED, node.func), *given], how)
+        elif classes.is_module(called):
+            odd = classes.oddity(called) if isinstance(called, Definition) else None
+            if odd is not None:
+                self._open(home, node, f"what `{home.module.code(node.func)}` makes is not shown: {odd}")
+            self._add(home, node, called, given, how)
+        elif isinstance(called, Definition) and (classes.known_bases(called) or classes.is_foreign(called)):
+            self.contents.data = f"`{class_name(called)}`"
+        else:
+            self._open(home, node, f"whether `{home.module.code(node.func)}` makes a module is not shown")
+            self._add(home, node, called, given, how)
+
+    def _not_shown(self, home: Home, node: ast.expr, given: Sequence[tuple[str | None, ast.expr]], how: How) -> None:
+        called = f"what `{home.module.code(node.func)}` makes is not shown" if isinstance(node, ast.Call) else ""
+        self._open(home, node, "an element may be None" if is_none(node) else called)
+        self._add(home, node, None, given, how)
 
     def _add(
         self, home: Home, node: ast.expr, cls: Class | None, given: Sequence[tuple[str | None, ast.expr]], how: How
     ) -> None:
         """Add an expression that makes layers."""
         vary = Variation(home, how.loops)
-        count = how.times if how.times is not None else plain_count(home, how.loops) if how.loops else None
         made = Made(
             module=home.module,
             node=node,
             cls=cls,
-            arguments=tuple(Argument(name, each, vary.of(each), vary.takes_few_values(each)) for name, each in given),
-            repeated=bool(how.loops) or how.times is not None,
+            arguments=tuple(Argument(name, each, vary.of(each)) for name, each in given),
+            repeated=bool(how.loops) or how.shared,
             conditional=how.conditional,
             shared=how.shared,
-            count=count if how.counted and not how.conditional else None,
-            loops=tuple(each for each in how.loops if not isinstance(each, ast.While)),
+            count=plain_count(home, how.loops) if not how.conditional else None,
         )
         self.contents.made.append(made)
+
+
+def is_empty(home: Home, node: ast.expr) -> bool:
+    """`[]`, `()`, `{}`, `list()`, `nnx.List([])`."""
+    if isinstance(node, ast.Call):
+        makes_list = home.builtin(node) in (*_LISTS, "dict") or home.library(node) == NNX_LIST
+        return makes_list and not node.keywords and all(is_empty(home, each) for each in node.args)
+    return not [*getattr(node, "elts", ()), *getattr(node, "values", ())] and isinstance(
+        node, ast.Dict | ast.List | ast.Tuple
+    )
+
+
+def is_dict(home: Home, node: ast.expr) -> bool:
+    """True of `dict()`."""
+    return home.builtin(node) == "dict"
+
+
+def is_placeholder(home: Home, node: ast.expr) -> bool:
+    """True of None and of an empty list."""
+    return is_empty(home, node) or is_none(node)
 
 
 def _is_function(home: Home, node: ast.expr) -> bool:
@@ -242,12 +258,9 @@ def _is_function(home: Home, node: ast.expr) -> bool:
 
 def _returned(home: Home, node: ast.Call) -> tuple[Home, ast.expr] | None:
     """The value that a function of the project returns, if its only `return` is its last statement."""
-    meaning = home.meaning(node.func)
-    function = meaning.node if isinstance(meaning, Definition) else None
-    if not isinstance(meaning, Definition) or not isinstance(function, ast.FunctionDef) or function.decorator_list:
-        return None
-    leaves = [each for each in nodes_in(*function.body) if isinstance(each, ast.Return | ast.Yield | ast.YieldFrom)]
-    last = function.body[-1]
-    if len(leaves) != 1 or not isinstance(last, ast.Return) or last.value is None:
-        return None
-    return Home(home.project, meaning.module, function), last.value
+    match home.meaning(node.func):
+        case Definition(module=module, node=ast.FunctionDef(body=[*_, last], decorator_list=[]) as function):
+            leaves = (ast.Return, ast.Yield, ast.YieldFrom)
+            if sum(isinstance(each, leaves) for each in nodes_in(*function.body)) == 1 and isinstance(last, ast.Return):
+                return (Home(home.project, module, function), last.value) if last.value is not None else None
+    return None

@@ -5,22 +5,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.flow.names import target_names
-from scanify.analysis.flow.statements import assignments
+from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.lists.home import COPIES, Home, Repeat, assigned, columns, given_in
+from scanify.analysis.lists.home import COPIES, Home, Repeat, columns, given_in
 from scanify.analysis.lists.layer_list import Varies
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.lower.text import root
 
 _KEYS = frozenset(f"jax.random.{name}" for name in ("split", "fold_in", "key", "PRNGKey", "clone", "wrap_key_data"))
 _SPLIT = "jax.random.split"
 _PLAIN = frozenset("len min max int float abs sum round bool str tuple list divmod pow range".split())
 _ARRAYS = ("jax.numpy.", "jax.random.", "jax.nn.", "jax.lax.", "math.")
-_PARTS = (
-    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.JoinedStr,
-    ast.FormattedValue, ast.Slice, ast.Starred,
+_LISTED = (
+    ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Dict, ast.JoinedStr, ast.FormattedValue, ast.Slice, ast.Starred,
 )  # fmt: skip
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return [each for each in children(node) if isinstance(each, ast.expr)]
 
 
 def _counts(node: ast.Call) -> list[ast.expr]:
@@ -35,40 +37,43 @@ class Variation:
     home: Home
     loops: Sequence[Repeat]
 
-    def of(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Varies:
+    def of(self, node: ast.expr) -> Varies:
         """Return how the value of an expression differs from layer to layer."""
         match node:
             case ast.Constant():
                 return Varies.SAME
             case ast.Name():
-                return self._of_name(node, seen)
+                return self._of_name(node)
             case ast.Attribute(value=value):
-                same = self.of(value, seen) is Varies.SAME and not self._is_stored(node)
-                return Varies.SAME if same else Varies.OTHER
+                return Varies.SAME if self.of(value) is Varies.SAME else Varies.OTHER
             case ast.Subscript(value=value, slice=index):
-                worst = self._worst((value, index), seen)
-                own = self.of(value, seen) is Varies.KEY or (self.holds_keys(value) and worst is not Varies.SAME)
-                return Varies.KEY if own else Varies.SAME if worst is Varies.SAME else Varies.OTHER
+                worst = self._worst((value, index))
+                own = self.of(value) is Varies.KEY or (self.holds_keys(value) and worst is not Varies.SAME)
+                return Varies.KEY if own else worst
+            case ast.Compare() | ast.BoolOp() | ast.BinOp(op=ast.Mod()) | ast.UnaryOp(op=ast.Not()):
+                return min(Varies.FEW, self._worst(_parts(node)))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return max(min(Varies.FEW, self.of(test)), self._worst((body, orelse)))
             case ast.Call():
-                return self._of_call(node, seen)
+                return self._of_call(node)
             case ast.ListComp(elt=part, generators=levels) | ast.GeneratorExp(elt=part, generators=levels):
-                return self._worst((part, *(one for each in levels for one in (each.iter, *each.ifs))), seen)
-            case _ if isinstance(node, _PARTS):
-                return self._worst([each for each in children(node) if isinstance(each, ast.expr)], seen)
+                return self._worst((part, *(one for each in levels for one in (each.iter, *each.ifs))))
+            case _ if isinstance(node, _LISTED):
+                return self._worst(_parts(node))
             case _:
                 return Varies.OTHER
 
-    def _worst(self, nodes: Sequence[ast.expr], seen: frozenset[str]) -> Varies:
-        return max((self.of(each, seen) for each in nodes), default=Varies.SAME)
+    def _worst(self, nodes: Sequence[ast.expr]) -> Varies:
+        return max((self.of(each) for each in nodes), default=Varies.SAME)
 
-    def _of_call(self, node: ast.Call, seen: frozenset[str]) -> Varies:
+    def _of_call(self, node: ast.Call) -> Varies:
         given = [value for _, value in given_in(node)]
-        worst, name, builtin = self._worst(given, seen), self.home.library(node), self.home.builtin(node)
+        worst, name, builtin = self._worst(given), self.home.library(node), self.home.builtin(node)
         if builtin == "next":
             return Varies.KEY if len(given) == 1 and self.holds_keys(given[0]) else Varies.OTHER
         if builtin is not None:
             return worst if builtin in _PLAIN and worst is not Varies.KEY else Varies.OTHER
-        if name == _SPLIT and self._worst(_counts(node), seen) > Varies.KEY:
+        if name == _SPLIT and self._worst(_counts(node)) > Varies.KEY:
             return Varies.OTHER  # other numbers of keys
         if name in _KEYS:
             return min(worst, Varies.KEY)
@@ -79,22 +84,17 @@ class Variation:
         meaning = self.home.meaning(node.func) if isinstance(node, ast.Call) else None
         return isinstance(meaning, Definition | External) and self.home.project.classes.is_module(meaning)
 
-    def _of_name(self, node: ast.Name, seen: frozenset[str]) -> Varies:
-        body = self.home.function.body if self.home.function is not None else ()
-        stores = (each for each in nodes_in(*body) if isinstance(each, ast.Nonlocal))
-        if node.id in seen or any(node.id in each.names for each in stores):
-            return Varies.OTHER
+    def _of_name(self, node: ast.Name) -> Varies:
         for loop in reversed(self.loops):
             if not isinstance(loop, ast.While) and node.id in target_names(loop.target):
                 return self._of_target(loop, node.id)
             if not isinstance(loop, ast.comprehension) and (bound := assignments(loop.body, node.id)):
-                return self._of_assigned(node, bound, seen | {node.id})
-        changed = node.id in self.home.module.rebound or any(self._changes(each, node.id) for each in self._inside())
-        return Varies.OTHER if changed else Varies.SAME
-
-    def _inside(self) -> list[ast.AST]:
-        """All nodes in the bodies of the loops, and in the conditions of comprehensions."""
-        return nodes_in(*(each for loop in self.loops for each in getattr(loop, "body", getattr(loop, "ifs", ()))))
+                return self._of_assigned(node, bound, loop.body)
+        function = self.home.function.body if self.home.function is not None else ()
+        rebound = any(isinstance(each, ast.Nonlocal) and node.id in each.names for each in nodes_in(*function))
+        bodies = (each for loop in self.loops for each in getattr(loop, "body", getattr(loop, "ifs", ())))
+        changed = rebound or any(self._changes(each, node.id) for each in nodes_in(*bodies))
+        return Varies.OTHER if changed or node.id in self.home.module.rebound else Varies.SAME
 
     def _changes(self, node: ast.AST, name: str) -> bool:
         """True if a node may change the object of a name: a store, a method, or a function of the project."""
@@ -102,60 +102,25 @@ class Variation:
             return root(node) == name and not isinstance(node.ctx, ast.Load)
         if not isinstance(node, ast.Call):
             return False
-        if isinstance(node.func, ast.Attribute) and root(node.func) == name:
-            return True
         passed = any(isinstance(value, ast.Name) and value.id == name for _, value in given_in(node))
         known = self.home.library(node) or self.home.builtin(node) or self.makes_module(node)
-        return passed and not known
+        return (passed and not known) or (isinstance(node.func, ast.Attribute) and root(node.func) == name)
 
     def _of_target(self, loop: ast.For | ast.comprehension, name: str) -> Varies:
-        for target, source in columns(self.home, loop.target, loop.iter):
-            if name in target_names(target):
-                return Varies.INDEX if source is None else Varies.KEY if self.holds_keys(source) else Varies.OTHER
-        return Varies.OTHER
+        sources = [
+            source for target, source in columns(self.home, loop.target, loop.iter) if name in target_names(target)
+        ]
+        return Varies.KEY if any(each is not None and self.holds_keys(each) for each in sources) else Varies.OTHER
 
-    def _of_assigned(self, node: ast.Name, bound: Sequence[ast.AST], seen: frozenset[str]) -> Varies:
-        """A name that the body of a loop assigns: before it is read, or else for the next layer."""
-        worst = Varies.SAME
-        for statement in bound:
-            around = list(ancestors(self.home.module, statement))
-            value = assigned(statement, node.id)
-            if value is None and isinstance(statement, ast.Assign):  # `key, inner = split(key)`
-                keys = self.is_key(statement.value) or self.of(statement.value, seen) is Varies.KEY
-                value = statement.value if keys else None
-            grows = isinstance(value, ast.List | ast.Dict)
-            if value is None or grows or any(isinstance(each, ast.Match | ast.Try) for each in around):
-                return Varies.OTHER
-            tests = [each.test for each in around if isinstance(each, ast.If)]
-            worst = max(worst, self._worst([value, *tests], seen))
-            if self.home.library(value) in _KEYS:
-                worst = max(worst, Varies.KEY)
-        before = all(getattr(each, "end_lineno", 0) < node.lineno for each in bound)
-        return worst if before or worst is Varies.KEY else Varies.OTHER
-
-    def takes_few_values(self, node: ast.expr) -> bool:
-        """True if an expression has one of a few values in each layer: `64 if i == 0 else 128`, `i % 2`."""
-        few = self.takes_few_values
-        match node:
-            case _ if self.of(node) is Varies.SAME:
-                return True
-            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()) | ast.BinOp(op=ast.Mod()):
-                return True
-            case ast.IfExp(body=body, orelse=orelse):
-                return few(body) and few(orelse)
-            case ast.Subscript(value=value, slice=index):
-                return self.of(value) is Varies.SAME and few(index)
-            case ast.BinOp() | ast.UnaryOp() | ast.Tuple() | ast.List():
-                return all(few(each) for each in children(node) if isinstance(each, ast.expr))
-            case _:
-                return False
-
-    def _is_stored(self, node: ast.Attribute) -> bool:
-        """True if the body of one of the loops stores into an attribute of that name."""
-        stores = (
-            each for each in self._inside() if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)
-        )
-        return any(each.attr == node.attr for each in stores)
+    def _of_assigned(self, node: ast.Name, bound: Sequence[ast.AST], body: Sequence[ast.stmt]) -> Varies:
+        """A name that the body of a loop assigns: a key, or once in each iteration, before it is read."""
+        value = next(iter(value_given(bound[0], node.id)), None)
+        if self.is_key(node):
+            return Varies.KEY
+        once = len(bound) == 1 and bound[0] in body and getattr(bound[0], "lineno", node.lineno) < node.lineno
+        if value is None or not once or isinstance(value, ast.List | ast.Dict):
+            return Varies.OTHER
+        return max(Varies.KEY, self.of(value))
 
     def holds_keys(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
         """True if an expression is shown, or called, several random keys, or one."""
