@@ -78,7 +78,7 @@ def test_imports_are_absolute() -> None:
         "Any": "typing.Any",
         "fast": "slow",
     }
-    assert package.stars == ("pkg.models",) and package.imports == {"m": "pkg.models"}
+    assert [each.target for each in package.bindings.stars] == ["pkg.models"] and package.imports == {"m": "pkg.models"}
 
 
 def test_what_cannot_be_parsed_is_a_problem_with_its_line() -> None:

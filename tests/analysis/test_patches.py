@@ -101,13 +101,13 @@ def test_no_store_to_anything_else(text):
 )
 def test_a_name_of_a_module_is_replaced(text):
     index = index_of(m=text + "\n")
-    assert index.is_replaced("models.blocks.build")
-    assert not index.is_replaced("models.blocks.other")
+    assert index.patches.in_module("blocks", "build")
+    assert not index.patches.in_module("blocks", "other")
 
 
 def test_names_of_other_modules_and_objects_are_not_replaced():
     index = index_of(m="import others\nothers.build = half\nconfig.build = half\n", blocks="# blocks\n")
-    assert not index.is_replaced("blocks.build")
+    assert not index.patches.in_module("blocks", "build")
 
 
 @pytest.mark.parametrize(

@@ -86,4 +86,4 @@ def _stores(project: ProjectFacts, name: str, related: set[ast.AST]) -> Iterator
         if not isinstance(found, Definition) or found.node in related:
             yield patches.place(store)
     for module in project.index.modules_with(name):
-        yield from map(module.place, by_name(module.tree).elements.get(name, ()))
+        yield from map(module.place, by_name(module).elements.get(name, ()))

@@ -56,8 +56,8 @@ def _apart(found: Sequence[Plan | Refusal], sites: Sequence[Place]) -> Iterator[
             yield refused(each, "SCN212", "the loop stands inside another one that is rewritten", _OUTER_FIRST)
         else:
             around = each.place
-            built = each.loops and any(overlap(each.place, site) for site in sites)
-            yield refused(each, "SCN212", "another list is built in the loop, and stacked there") if built else each
+            built = each.folded and any(overlap(each.place, site) for site in sites)
+            yield refused(each, "SCN212", "the loop stands where another list is built and stacked") if built else each
 
 
 def overlap(one: Place, other: Place) -> bool:

@@ -14,7 +14,8 @@ from typing import TypeGuard
 from scanify.analysis.flow.around import LOOPS, path_to, statements_around
 from scanify.analysis.flow.growth import Growth, How, growths
 from scanify.analysis.flow.names import Names, flow, reads
-from scanify.analysis.flow.statements import assignments, bound_by, value_given
+from scanify.analysis.flow.statements import assignments, value_given
+from scanify.analysis.lower.bound import bound_by
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import mentions, nodes_in
 from scanify.analysis.plan import Adds, Collection

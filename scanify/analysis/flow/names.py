@@ -7,8 +7,9 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from scanify.analysis.lower.bound import names_bound_by
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.scope import Comprehension, Function, names_bound_by, parameters
+from scanify.analysis.lower.scope import Comprehension, Function, parameters
 
 _SUPPRESSING = frozenset(("suppress", "raises"))
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence, Set
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import LoopShape
-from scanify.analysis.flow.statements import assignments, bound_by, statements_in
+from scanify.analysis.flow.statements import assignments, statements_in
+from scanify.analysis.lower.bound import bound_by
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import children, mentions, names_in, nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of

@@ -2,12 +2,8 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
-from scanify.analysis.lower.scope import evaluated_here, names_bound_by
-
-_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
-_BINDERS = (ast.stmt, ast.excepthandler, ast.match_case)
+from scanify.analysis.lower.bound import BLOCKS, bound_by
 
 
 def statements_in(statements: Sequence[ast.AST]) -> Iterator[ast.AST]:
@@ -15,7 +11,7 @@ def statements_in(statements: Sequence[ast.AST]) -> Iterator[ast.AST]:
     for statement in statements:
         yield statement
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for name in _BLOCKS:
+            for name in BLOCKS:
                 inner = getattr(statement, name, None)
                 if isinstance(inner, list):
                     yield from statements_in(inner)
@@ -26,7 +22,7 @@ def blocks_in(block: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
     yield block
     for statement in block:
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for name in _BLOCKS:
+            for name in BLOCKS:
                 inner = getattr(statement, name, None)
                 if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
                     yield from blocks_in(inner)
@@ -35,20 +31,6 @@ def blocks_in(block: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
 def assignments(statements: Sequence[ast.AST], name: str) -> list[ast.AST]:
     """Every statement, at any depth of blocks but not in nested functions, that binds a plain name."""
     return [statement for statement in statements_in(statements) if name in bound_by(statement)]
-
-
-@lru_cache(maxsize=1 << 14)  # every question about a name asks it of every statement again
-def bound_by(statement: ast.AST) -> frozenset[str]:
-    """The names that one statement binds itself, without the blocks in it."""
-    bound: set[str] = set()
-    waiting = [statement]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.AnnAssign) and node.value is None:
-            continue
-        bound.update(names_bound_by(node))
-        waiting += [each for each in evaluated_here(node) if not isinstance(each, _BINDERS)]
-    return frozenset(bound)
 
 
 def value_given(statement: ast.AST, name: str) -> list[ast.expr]:

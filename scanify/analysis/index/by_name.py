@@ -2,19 +2,23 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from scanify.analysis.lower.nodes import by_kind, children, kept, nodes_in
+from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import by_kind, kept, nodes_in
 
-CONSTRUCTORS = frozenset("__init__ __new__ __post_init__ __check_init__ __setstate__ setup".split())
-# `mock.patch.object(Block, "scale", half)` stores like `setattr(Block, "scale", half)`.
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_CONSTRUCTORS = frozenset("__init__ __new__ __post_init__ __check_init__ __setstate__ setup".split())
 _SETTERS = frozenset("setattr delattr __setattr__ __delattr__".split())
+# `mock.patch.object(Block, "scale", half)` stores like `setattr(Block, "scale", half)`.
 _MOCKS = frozenset({"patch", "multiple", "object"})
 _GETTERS = frozenset({"getattr", "attrgetter"})
 _COPIERS = frozenset("replace evolve _replace".split())  # `replace(model, **changes)`
-_FINDS_MODULES = frozenset("import_module __import__ getmodule globals".split())
-_CALLED = _SETTERS | _MOCKS | _FINDS_MODULES | _GETTERS | _COPIERS
+_CALLED = _SETTERS | _MOCKS | _GETTERS | _COPIERS
+_FINDS_MODULES = ("sys.modules", "import modules", "import_module", "__import__", "getmodule", "globals(")
 ANY_MODULE = "*"  # the module that a store goes to if the file may find modules by name
 
 
@@ -22,11 +26,12 @@ ANY_MODULE = "*"  # the module that a store goes to if the file may find modules
 class Store:
     """A store to an attribute, or its deletion, other than that of a constructor to its own object.
 
-    `forced` stores also reach objects of frozen classes: `object.__setattr__(block, "scale", half)`.
+    `forced` stores also reach objects of frozen classes: `object.__setattr__(block, "scale", half)`. `node` is None if
+    the file cannot be parsed and its text may have the store.
     """
 
-    name: str
-    node: ast.AST
+    path: Path
+    node: ast.AST | None
     forced: bool
 
 
@@ -41,6 +46,8 @@ class ByName:
     `positional` the patterns of classes that take fields by their positions.
     """
 
+    functions: list[Function]
+    positional: list[ast.MatchClass]
     stores: dict[str, list[Store]] = field(default_factory=lambda: defaultdict(list))
     uses: dict[str, list[ast.AST]] = field(default_factory=lambda: defaultdict(list))
     strings: dict[str, list[ast.Constant]] = field(default_factory=lambda: defaultdict(list))
@@ -48,11 +55,9 @@ class ByName:
     loose: list[ast.AST] = field(default_factory=list)
     loose_reads: list[ast.Call] = field(default_factory=list)
     elements: dict[str, list[ast.Attribute]] = field(default_factory=lambda: defaultdict(list))
-    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=list)
-    positional: list[ast.MatchClass] = field(default_factory=list)
-    _lines: dict[int, list[ast.FunctionDef | ast.AsyncFunctionDef]] = field(default_factory=lambda: defaultdict(list))
+    _lines: dict[int, list[Function]] = field(default_factory=lambda: defaultdict(list))
 
-    def functions_on(self, line: int) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    def functions_on(self, line: int) -> list[Function]:
         """Return the functions around a line, the outer ones first."""
         if not self._lines:
             for function in sorted(self.functions, key=lambda each: each.lineno):
@@ -61,77 +66,76 @@ class ByName:
         return self._lines.get(line, [])
 
 
-def by_name(tree: ast.Module) -> ByName:
+def by_name(module: Module) -> ByName:
     """Return the table of a file."""
-    return kept(tree, "_by_name", lambda: _Reader(tree).table)
+    return kept(module.tree, "_by_name", lambda: _Reader(module).table)
 
 
 class _Reader:
-    """One pass over all nodes of a file, and a second one over its constructors."""
+    """One pass over the nodes of a file by their kinds, and a second one over its constructors."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.table = ByName()
-        kinds = by_kind(tree)
-        self.table.functions.extend([*kinds[ast.FunctionDef], *kinds[ast.AsyncFunctionDef]])
-        self._own = {id(each) for cls in kinds[ast.ClassDef] for each in _own_stores(cls)}
-        self._passing = {id(each) for cls in kinds[ast.ClassDef] for each in _passed_on(cls)}
+    def __init__(self, module: Module) -> None:
+        kinds = by_kind(module.tree)
+        functions = [*kinds[ast.FunctionDef], *kinds[ast.AsyncFunctionDef]]
+        self.table = ByName(functions, [node for node in kinds[ast.MatchClass] if node.patterns])
+        self._path = module.path
+        self._own = {id(node) for cls in kinds[ast.ClassDef] for node in _own_stores(cls)}
+        # The calls in a `__setattr__` store under the names of stores elsewhere, which count.
+        passing = (each for each in functions if each.name in ("__setattr__", "__delattr__"))
+        self._passing = {id(node) for node in nodes_in(*passing)}
         self._origins = _origins([*kinds[ast.Import], *kinds[ast.ImportFrom]])
-        self._finds_modules = not _FINDS_MODULES.isdisjoint(self._origins)
+        self._uses(kinds)
+        self._stores(kinds)
+        if any(map(module.writes, _FINDS_MODULES)):
+            self.table.modules.update((ANY_MODULE, name) for name in self.table.stores)
+
+    def _uses(self, kinds: Mapping[type[ast.AST], list[Any]]) -> None:
         for node in kinds[ast.Constant]:
             if node.value.__class__ is str and node.value.replace(".", "_").isidentifier():
                 for name in node.value.split("."):
                     self.table.strings[name].append(node)
-        for node in kinds[ast.keyword]:
-            if node.arg is not None:
-                self.table.uses[node.arg].append(node)
-        for node in kinds[ast.MatchClass]:
-            for name in node.kwd_attrs:
-                self.table.uses[name].append(node)
-        for node in kinds[ast.Subscript]:
-            if isinstance(node.value, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                self.table.elements[node.value.attr].append(node.value)
-        self.table.positional.extend(node for node in kinds[ast.MatchClass] if node.patterns)
-        for node in (*kinds[ast.Subscript], *kinds[ast.Call]):
-            self._read(node)
-        called = {id(each.func) for each in kinds[ast.Call]}
+        uses = [(node.arg, node) for node in kinds[ast.keyword] if node.arg is not None]
+        uses += [(name, node) for node in kinds[ast.MatchClass] for name in node.kwd_attrs]
+        for name, node in uses:
+            self.table.uses[name].append(node)
         for node in kinds[ast.Attribute]:
             self.table.uses[node.attr].append(node)
+
+    def _stores(self, kinds: Mapping[type[ast.AST], list[Any]]) -> None:
+        for node in kinds[ast.Attribute]:
             if node.ctx.__class__ is not ast.Load:
                 self._store(node.value, node.attr, node, forced=False)
-        mentions = [node for node in kinds[ast.Name] if node.id in _SETTERS]
-        mentions += [node for node in kinds[ast.Attribute] if node.attr in _SETTERS]
+        for node in kinds[ast.Subscript]:
+            if node.ctx.__class__ is not ast.Load:
+                if isinstance(node.value, ast.Attribute):
+                    self.table.elements[node.value.attr].append(node.value)
+                if (owner := _fields_of(node.value)) is not None:
+                    self._named(owner, node.slice, node)
+        for node in kinds[ast.Call]:
+            self._call(node)
+        mentions = [node for node in (*kinds[ast.Name], *kinds[ast.Attribute]) if _last(node) in _SETTERS]
+        called = {id(node.func) for node in kinds[ast.Call]} if mentions else set()
         self.table.loose.extend(node for node in mentions if id(node) not in called)  # `map(setattr, ...)`
-        if self._finds_modules:
-            self.table.modules.update((ANY_MODULE, name) for name in self.table.stores)
 
-    def _read(self, node: ast.AST) -> None:
-        """Add the stores of one node."""
-        match node:
-            case ast.Subscript(value=fields, slice=key, ctx=ast.Store() | ast.Del()) if owner := _fields_of(fields):
-                self._named(owner, key, node)
-            case ast.Subscript(value=ast.Attribute(value=ast.Name("sys"), attr="modules")):
-                self._finds_modules = True
-            case ast.Call(ast.Attribute(value=fields, attr="update" | "__setitem__")) if owner := _fields_of(fields):
-                self._update(owner, node)
-            case ast.Call(func=function):
-                called = {_last(function), *self._origins.get(getattr(function, "id", ""), ())} & _CALLED
-                if not called:
-                    return
-                self._finds_modules |= not _FINDS_MODULES.isdisjoint(called)
-                if not _SETTERS.isdisjoint(called):
-                    self._set(node)
-                elif not _MOCKS.isdisjoint(called):
-                    self._mock(node)
-                elif not _GETTERS.isdisjoint(called):
-                    if not isinstance(node.args[-1:] and node.args[:2][-1], ast.Constant):
-                        self.table.loose_reads.append(node)
-                elif any(each.arg is None for each in node.keywords):
-                    self.table.loose_reads.append(node)
-
-    def _store(self, owner: ast.expr, name: str, node: ast.AST, *, forced: bool) -> None:
-        if id(node) not in self._own:
-            self.table.stores[name].append(Store(name, node, forced))
-            self.table.modules.update((holder, name) for holder in self._holders(owner))
+    def _call(self, call: ast.Call) -> None:
+        function, given = call.func, call.args
+        if isinstance(function, ast.Attribute) and function.attr in ("update", "__setitem__"):
+            if _fields_of(function.value) is not None:  # `vars(block).update(scale=half)`
+                self._named(function.value, None, call)
+            return
+        called = {_last(function), *self._origins.get(getattr(function, "id", ""), ())} & _CALLED
+        if called & _SETTERS:
+            self._named(*_setter(call, called), call)
+        elif called & _MOCKS:
+            holder = _last(function.value) if isinstance(function, ast.Attribute) else "mock"
+            names = given[:1] if "patch" in called else given[1:2]
+            if holder in ("mock", "mocker", "patch") or any(isinstance(each, ast.Constant) for each in names):
+                self._named(*_setter(call, called), call)
+        elif called:
+            constant = called & _GETTERS and isinstance([None, *given][:3][-1], ast.Constant)
+            spread = any(each.arg is None for each in call.keywords)
+            if not constant if called & _GETTERS else spread:
+                self.table.loose_reads.append(call)
 
     def _named(self, owner: ast.expr, key: ast.expr | None, node: ast.AST) -> None:
         """A store whose name is the value of `key`; a dotted one is the path of a module and an attribute."""
@@ -146,53 +150,18 @@ class _Reader:
             case _ if id(node) not in self._own | self._passing:
                 self.table.loose.append(node)
 
-    def _set(self, call: ast.Call) -> None:
-        """`setattr(owner, name, value)`, `owner.__setattr__(name, value)`, `monkeypatch.setattr("blocks.build", value)`
-        and deletions."""
-        given = [*call.args, *(each.value for each in call.keywords)]
-        match call.func, given:
-            case (ast.Attribute(owner, "__setattr__"), [_, _]) | (ast.Attribute(owner, "__delattr__"), [_]):
-                given.insert(0, owner)
-            case owner, [ast.Constant(), *_]:
-                given.insert(0, owner)
-        target, key = (*given, None, None)[:2]
-        self._named(target or call.func, key, call)
+    def _store(self, owner: ast.expr, name: str, node: ast.AST, *, forced: bool) -> None:
+        if id(node) not in self._own:
+            self.table.stores[name].append(Store(self._path, node, forced))
+            self.table.modules.update((holder, name) for holder in self._holders(owner))
 
-    def _mock(self, call: ast.Call) -> None:
-        """`mock.patch("blocks.build")`, `patch.object(Block, "scale")`, `patch.multiple(Block, scale=half)`."""
-        function = call.func
-        method = function.attr if isinstance(function, ast.Attribute) else ""
-        mocks = not isinstance(function, ast.Attribute) or _last(function.value) in ("mock", "mocker", "patch")
-        given = {each.arg: each.value for each in call.keywords if each.arg is not None}
-        first = call.args[0] if call.args else given.pop("target", None)
-        if method in ("object", "multiple"):
-            second = call.args[1] if len(call.args) > 1 else given.pop("attribute", None)
-            if first is not None and (mocks or isinstance(second, ast.Constant)) and (second or method == "object"):
-                self._named(first, second, call)
-            for name in given if mocks and method == "multiple" else ():
-                self._store(first or function, name, call, forced=True)
-        elif mocks or isinstance(first, ast.Constant):
-            self._named(function, first, call)
-
-    def _update(self, owner: ast.expr, call: ast.Call) -> None:
-        """`vars(block).update(scale=half)`, `block.__dict__.update({"scale": half})`."""
-        literal = [each for each in nodes_in(*call.args) if isinstance(each, ast.Constant)]
-        for name in (*(each.arg for each in call.keywords), *(each.value for each in literal)):
-            if isinstance(name, str):
-                self._store(owner, name, call, forced=True)
-        plain = all(isinstance(each, ast.Dict | ast.Constant) for each in call.args)
-        if id(call) not in self._own and (not plain or any(each.arg is None for each in call.keywords)):
-            self.table.loose.append(call)
-
-    def _holders(self, owner: ast.expr) -> Iterator[str]:
+    def _holders(self, owner: ast.expr) -> Iterable[str]:
         """The last names of the modules that a dotted name may stand for."""
-        parts: list[str] = []
-        while isinstance(owner, ast.Attribute):
-            parts.append(owner.attr)
-            owner = owner.value
-        if isinstance(owner, ast.Name):
-            for origin in self._origins.get(owner.id, ()):
-                yield parts[0] if parts else origin
+        above, root = owner, owner
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        origins = self._origins.get(root.id, set()) if isinstance(root, ast.Name) else set()
+        return {above.attr} if origins and isinstance(above, ast.Attribute) else origins
 
 
 def _origins(imports: Iterable[ast.Import | ast.ImportFrom]) -> dict[str, set[str]]:
@@ -204,56 +173,56 @@ def _origins(imports: Iterable[ast.Import | ast.ImportFrom]) -> dict[str, set[st
     return found
 
 
+def _setter(call: ast.Call, called: set[str]) -> tuple[ast.expr, ast.expr | None]:
+    """The object that a call stores into, and the expression for the name: `setattr(block, "scale", half)`.
+
+    A text in the place of the object is the path of both. No expression if the call may name several.
+    """
+    match call.func, call.args:
+        case function, [ast.Constant() as path, *_]:
+            return function, path
+        case (ast.Attribute(owner, "__setattr__"), [key, _]) | (ast.Attribute(owner, "__delattr__"), [key]):
+            return owner, key
+        case _, [owner, key, *_] if "patch" not in called:
+            return owner, key
+        case function, _:
+            return function, None
+
+
 def _own_stores(cls: ast.ClassDef) -> Iterator[ast.AST]:
     """The nodes by which the constructors of a class, and the methods that these mention, store to their own object."""
     methods = {each.name: each for each in cls.body if isinstance(each, ast.FunctionDef)}
-    building = set(CONSTRUCTORS & methods.keys())
-    waiting = [*building]
-    while waiting:
-        method = methods[waiting.pop()]
-        arguments = [*method.args.posonlyargs, *method.args.args]
-        if not arguments:
-            continue
-        for node in _of_object(method, arguments[0].arg):
+    building = [name for name in methods if name in _CONSTRUCTORS]
+    for name in building:
+        arguments = [*methods[name].args.posonlyargs, *methods[name].args.args]
+        for node in _of_object(methods[name], arguments[0].arg) if arguments else ():
             yield node
-            if isinstance(node, ast.Attribute) and node.attr in methods.keys() - building:
-                building.add(node.attr)
-                waiting.append(node.attr)
+            if isinstance(node, ast.Attribute) and node.attr in methods and node.attr not in building:
+                building.append(node.attr)
 
 
-def _passed_on(cls: ast.ClassDef) -> Iterator[ast.AST]:
-    """The calls in the `__setattr__` of a class: each stores under the name of a store elsewhere, which counts."""
-    for method in cls.body:
-        if isinstance(method, ast.FunctionDef) and method.name in ("__setattr__", "__delattr__"):
-            yield from nodes_in(*method.body)
-
-
-def _of_object(function: ast.AST, own: str) -> list[ast.AST]:
+def _of_object(function: ast.FunctionDef, own: str) -> list[ast.AST]:
     """Return the attributes, subscripts and calls in a function that are about the object named `own`.
 
-    Empty if the function binds the name again. Classes and functions inside that have such a parameter are excluded.
+    Empty if anything in the function binds the name again, as a method of a class in it does.
     """
-    found: list[ast.AST] = []
-    waiting = children(function)
-    while waiting:
-        node = waiting.pop()
+    nodes = nodes_in(*function.body)
+    for node in nodes:
         match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) if name == own:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name) if name == own:
                 return []
-            case ast.ClassDef():
-                continue
-            case ast.FunctionDef(args=inner) | ast.AsyncFunctionDef(args=inner) | ast.Lambda(args=inner):
-                if own in {each.arg for each in nodes_in(inner) if isinstance(each, ast.arg)}:
-                    continue
-            case ast.Attribute(value=ast.Name(id=name)) if name == own:
-                found.append(node)
-            case ast.Call(func=ast.Name() | ast.Attribute(), args=[ast.Name(id=name), *_]) if name == own:
-                found.append(node)
-            case ast.Subscript(value=fields) | ast.Call(func=ast.Attribute(value=fields)):
-                if getattr(_fields_of(fields), "id", None) == own:
-                    found.append(node)
-        waiting += children(node)
-    return found
+    return [node for node in nodes if getattr(_object_of(node), "id", None) == own]
+
+
+def _object_of(node: ast.AST) -> ast.expr | None:
+    """The object into which a node may store."""
+    match node:
+        case ast.Subscript(value=fields) | ast.Call(func=ast.Attribute(value=fields)) if owner := _fields_of(fields):
+            return owner
+        case ast.Attribute(value=owner) | ast.Call(args=[owner, *_]):
+            return owner
+        case _:
+            return None
 
 
 def _fields_of(node: ast.expr) -> ast.expr | None:
@@ -267,5 +236,5 @@ def _fields_of(node: ast.expr) -> ast.expr | None:
             return None
 
 
-def _last(node: ast.expr) -> str | None:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -1,7 +1,7 @@
 """Where the dotted names of a project start: which folder a file is imported from, and under which name."""
 
 import sys
-from collections.abc import Container
+from collections.abc import Callable
 from pathlib import Path
 
 # Names that mean the library and not a folder that happens to be called so, unless that folder is where a project of
@@ -13,7 +13,7 @@ LIBRARIES = sys.stdlib_module_names | frozenset(
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
-def locate(path: Path, root: Path, files: Container[Path]) -> tuple[Path, str]:
+def locate(path: Path, root: Path, is_file: Callable[[Path], bool]) -> tuple[Path, str]:
     """The folder that a file is imported from, and its dotted name there.
 
     Upwards while there is an `__init__.py`. A file in a folder without one is named from the project's root, or from
@@ -21,8 +21,8 @@ def locate(path: Path, root: Path, files: Container[Path]) -> tuple[Path, str]:
     """
     parts = [] if path.stem == "__init__" else [path.stem]
     folder = path.parent
-    if folder / "__init__.py" in files:
-        while folder / "__init__.py" in files and folder.name:
+    if is_file(folder / "__init__.py"):
+        while is_file(folder / "__init__.py") and folder.name:
             parts.insert(0, folder.name)
             folder = folder.parent
         return folder, ".".join(parts)
@@ -32,11 +32,11 @@ def locate(path: Path, root: Path, files: Container[Path]) -> tuple[Path, str]:
     return folder, ".".join(parts)
 
 
-def keeps_source(folder: Path, root: Path, files: Container[Path]) -> bool:
+def keeps_source(folder: Path, root: Path, is_file: Callable[[Path], bool]) -> bool:
     """Whether the packages in `folder` are what a project there installs: its root, a `src`, or a project inside.
 
     A root that is a package itself installs none: its folder `equinox` is `package.equinox`.
     """
     if folder == root:
-        return folder / "__init__.py" not in files
+        return not is_file(folder / "__init__.py")
     return folder.name == "src" or any((folder / mark).is_file() for mark in _MARKS)

@@ -4,7 +4,7 @@ import ast
 import bisect
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +15,6 @@ from scanify.source.notebook.text import Cells, is_notebook
 
 # str.splitlines also breaks at form feeds and other characters at which Python does not.
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_GLOBAL = re.compile(r"(?:^|[:;])[ \t]*global\b[ \t]*((?:\w|,|[ \t]|\\\r?\n)+?)[ \t]*(?=$|[;#\r])", re.MULTILINE)
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +39,7 @@ class Module:
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
     def writes(self, text: str) -> bool:
-        """Whether the file has a text anywhere; looked for once: every function and loop of the file asks for it."""
+        """True if the file has a text anywhere; each text is looked for once."""
         known = self._written.get(text)
         if known is None:
             known = self._written[text] = text in self.text
@@ -51,7 +49,7 @@ class Module:
 
     @cached_property
     def bindings(self) -> Bindings:
-        return bindings(self.tree, self.package, text=self.text)
+        return bindings(self.tree, self.package)
 
     @cached_property
     def imports(self) -> Mapping[str, str]:
@@ -59,49 +57,27 @@ class Module:
         return {name: each[-1].target for name, each in self.bindings.imports.items()}
 
     @property
-    def stars(self) -> tuple[str, ...]:
-        return tuple(each.target for each in self.bindings.stars)
-
-    @cached_property
-    def definitions(self) -> Mapping[str, tuple[ast.stmt, ...]]:
+    def definitions(self) -> Mapping[str, Sequence[ast.stmt]]:
         """The statements at the top level that bind each name, imports left out, in source order."""
-        return {name: tuple(each) for name, each in self.bindings.definitions.items()}
+        return self.bindings.definitions
 
-    @cached_property
-    def methods(self) -> Mapping[str, tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]]:
-        """The functions that stand in the bodies of the classes at the top level, by name."""
-        found: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
-        for owner in (each for statements in self.definitions.values() for each in statements):
-            for method in owner.body if isinstance(owner, ast.ClassDef) else ():
-                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
-                    found.setdefault(method.name, []).append(method)
-        return {name: tuple(each) for name, each in found.items()}
-
-    @cached_property
-    def rebound(self) -> frozenset[str]:
+    @property
+    def rebound(self) -> Set[str]:
         """The names that some function declares `global`: what they stand for may change while the program runs."""
-        # Read from the text: a line of a docstring that looks like such a statement costs an answer, nothing else.
-        return frozenset(name for found in _GLOBAL.findall(self.text) for name in _IDENTIFIER.findall(found))
-
-    @cached_property
-    def exported(self) -> frozenset[str] | None:
-        """The names in `__all__`, where it is one literal list of strings; None where there is none or it is not."""
-        statements = self.definitions.get("__all__", ())
-        if len(statements) != 1 or not isinstance(statements[0], ast.Assign | ast.AnnAssign):
-            return None
-        value = statements[0].value
-        if not isinstance(value, ast.List | ast.Tuple):
-            return None
-        names = [each.value for each in value.elts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-        return frozenset(names) if len(names) == len(value.elts) else None
+        return self.bindings.rebound
 
     def binds(self, name: str) -> bool:
-        """Whether something in the file itself binds a name of the module."""
-        return name in self.bindings.definitions or name in self.bindings.imports or name in self.rebound
+        """True if something in the file itself binds a name of the module."""
+        return name in self.definitions or name in self.bindings.imports
 
     def exports(self, name: str) -> bool:
-        """Whether `from module import *` brings a name that the module has."""
-        return not name.startswith("_") if self.exported is None else name in self.exported
+        """True if `from module import *` brings a name that the module has."""
+        match self.definitions.get("__all__", ()):
+            case [ast.Assign(value=value) | ast.AnnAssign(value=value)] if isinstance(value, ast.List | ast.Tuple):
+                names = [each.value for each in value.elts if isinstance(each, ast.Constant)]
+                if len(names) == len(value.elts):
+                    return name in names
+        return not name.startswith("_")
 
     def imported(self, statement: ast.Import | ast.ImportFrom) -> dict[str, Import]:
         """What an import anywhere in the file binds, by local name; see `bindings.Import`."""

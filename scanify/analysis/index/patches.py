@@ -3,13 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place, Span
-from scanify.analysis.index.by_name import ANY_MODULE, ByName, by_name
+from scanify.analysis.index.by_name import ANY_MODULE, ByName, Store, by_name
 from scanify.analysis.index.meaning import External, Package
 from scanify.analysis.index.module import Module
 
@@ -18,19 +17,7 @@ if TYPE_CHECKING:
 
 _STORES_LOOSELY = "setattr delattr __setattr__ __delattr__ __dict__ vars globals locals __builtins__ patch".split()
 _READS_LOOSELY = ("getattr", "attrgetter", "replace", "evolve", "_replace")
-_FINDS_MODULES = (("sys", "modules"), ("import_module",), ("__import__",), ("getmodule",), ("globals",))
-
-
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """A store of a file; `node` is None if the file cannot be parsed and its text may have the store.
-
-    A `forced` store also reaches objects of frozen classes.
-    """
-
-    path: Path
-    node: ast.AST | None
-    forced: bool
+_FINDS_MODULES = ("modules", "import_module", "__import__", "getmodule", "globals")
 
 
 class Patches:
@@ -41,21 +28,17 @@ class Patches:
 
     def __init__(self, index: "Index") -> None:
         self._index = index
-        self._stores: dict[str, tuple[Stored, ...]] = {}
+        self._stores: dict[str, tuple[Store, ...]] = {}
         self._replaced: dict[tuple[str, str], bool] = {}
 
-    def stores(self, name: str) -> tuple[Stored, ...]:
+    def stores(self, name: str) -> tuple[Store, ...]:
         """Return the stores to attributes of a name, without constructors that store to their own objects."""
         if name not in self._stores:
-            self._stores[name] = (*self._stores_to(name), *self._loose.get(name, ()))
+            found: list[Store] = []
+            for path, table in self._tables(name):
+                found += table.stores.get(name, ()) if table is not None else [Store(path, None, True)]
+            self._stores[name] = (*found, *self._loose.get(name, ()))
         return self._stores[name]
-
-    def _stores_to(self, name: str) -> Iterator[Stored]:
-        for path, table in self._tables(name):
-            if table is None:
-                yield Stored(path, None, True)
-            else:
-                yield from (Stored(path, each.node, each.forced) for each in table.stores.get(name, ()))
 
     def in_module(self, holder: str, name: str) -> bool:
         """True if code may store to a name in a module whose last name is `holder`."""
@@ -69,70 +52,72 @@ class Patches:
     @cached_property
     def builtins(self) -> frozenset[str]:
         """The names of builtins that code stores to."""
-        homes = (home for word in ("builtins", "__builtins__") for home in self._index.modules_with(word))
-        stored = (each for home in homes for each in by_name(home.tree).modules)
+        stored = (each for table in self._tables_with("builtins", "__builtins__") for each in table.modules)
         return self._in_any_module | {name for holder, name in stored if holder == "builtins"}
-
-    def place(self, store: Stored) -> Place:
-        """The place of a store; the line of the error if its file cannot be parsed."""
-        module = self._index.module_at(store.path)
-        if module is not None and store.node is not None:
-            return module.place(store.node)
-        problem = self._index.problems.get(store.path)
-        line = problem.line if problem is not None else 1
-        return Place(store.path, Span(0, 0, line, line))
 
     @cached_property
     def _in_any_module(self) -> frozenset[str]:
         """The names that files store to which find modules by name: `sys.modules["blocks"].build = counted`."""
-        homes = (home for words in _FINDS_MODULES for home in self._index.modules_with(*words))
-        return frozenset(name for home in homes for holder, name in by_name(home.tree).modules if holder == ANY_MODULE)
+        stored = (each for table in self._tables_with(*_FINDS_MODULES) for each in table.modules)
+        return frozenset(name for holder, name in stored if holder == ANY_MODULE)
+
+    def place(self, store: Store) -> Place:
+        """The place of a store; the line of the error if its file cannot be parsed."""
+        module = self._index.module_at(store.path)
+        if module is not None and store.node is not None:
+            return module.place(store.node)
+        line = self._index.problems[store.path].line
+        return Place(store.path, Span(0, 0, line, line))
 
     @cached_property
-    def _loose(self) -> dict[str, list[Stored]]:
+    def _loose(self) -> dict[str, list[Store]]:
         """The stores whose name is no constant, by the names that may be meant."""
-        found: dict[str, list[Stored]] = {}
-        homes = {home.path: home for word in _STORES_LOOSELY for home in self._index.modules_with(word)}
-        for path, home in sorted(homes.items()):
-            for node in by_name(home.tree).loose:
-                for name in self._meant(by_name(home.tree), node):
-                    found.setdefault(name, []).append(Stored(path, node, True))
+        found: dict[str, list[Store]] = {}
+        for home in self._homes(*_STORES_LOOSELY):
+            for node in by_name(home).loose:
+                for name in self._meant(by_name(home), node):
+                    found.setdefault(name, []).append(Store(home.path, node, True))
         return found
 
     def _meant(self, table: ByName, node: ast.AST) -> set[str]:
         """The strings of a file and of those that name the function around a node; with `**names` keywords there."""
-        names = {*table.strings}
+        names = {*table.strings} | {each.arg for each in getattr(node, "keywords", ()) if each.arg is not None}
         for function in table.functions_on(getattr(node, "lineno", 0))[-1:]:
-            for home in map(by_name, (each.tree for each in self._index.modules_with(function.name))):
-                names |= home.strings.keys()
+            for other in self._tables_with(function.name):
+                names |= other.strings.keys()
                 if function.args.kwarg is not None:
-                    words = (
-                        name for name, nodes in home.uses.items() if any(isinstance(n, ast.keyword) for n in nodes)
-                    )
-                    names.update(words)
+                    uses = other.uses.items()
+                    names |= {name for name, nodes in uses if any(isinstance(each, ast.keyword) for each in nodes)}
         return names
 
     @cached_property
     def loose_readers(self) -> frozenset[str]:
         """The names of functions that read attributes whose name is no constant."""
-        homes = {home.path: home for word in _READS_LOOSELY for home in self._index.modules_with(word)}
-        reads = ((home, node) for home in homes.values() for node in self.loose_reads(home))
-        return frozenset(each.name for home, node in reads for each in by_name(home.tree).functions_on(node.lineno))
+        reads = ((home, node) for home in self._homes(*_READS_LOOSELY) for node in self.loose_reads(home))
+        return frozenset(each.name for home, node in reads for each in by_name(home).functions_on(node.lineno))
 
     def loose_reads(self, module: Module) -> list[ast.Call]:
         """Return the reads of attributes in a file whose name is no constant, without those of imported modules."""
-        found = by_name(module.tree).loose_reads
-        return [each for each in found if not self._is_of_module(module, each.args[0] if each.args else None)]
+        return [each for each in by_name(module).loose_reads if not self._is_of_module(module, *each.args[:1])]
 
-    def _is_of_module(self, module: Module, node: ast.expr | None) -> bool:
-        name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-        return bool(name) and isinstance(self._index.resolve(module, name), External | Package)
+    def _is_of_module(self, module: Module, *holder: ast.expr) -> bool:
+        names = [ast.unparse(each) for each in holder if isinstance(each, ast.Name | ast.Attribute)]
+        return any(isinstance(self._index.resolve(module, name), External | Package) for name in names)
+
+    def _homes(self, *words: str) -> list[Module]:
+        """The files that have any of some words, in order of their paths."""
+        homes = {home.path: home for word in words for home in self._index.modules_with(word)}
+        return [homes[path] for path in sorted(homes)]
+
+    def _tables_with(self, *words: str) -> Iterator[ByName]:
+        return map(by_name, self._homes(*words))
 
     def _tables(self, *words: str) -> Iterator[tuple[Path, ByName | None]]:
-        """The tables of the files that have some words; None for those that cannot be parsed and may use the first."""
+        """The tables of the files that have all of some words; None for those that cannot be parsed and may store to
+        the first."""
         for path in self._index.paths_with(*words):
             module, source = self._index.module_at(path), self._index.source(path)
             if module is not None:
-                yield path, by_name(module.tree)
+                yield path, by_name(module)
             elif source is not None and re.search(rf"\.\s*{words[0]}\b|[\"'.]{words[0]}[\"']", source.text):
                 yield path, None

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.bound import evaluated_here, names_bound_by
 from scanify.analysis.lower.nodes import children, kept, names_in
 from scanify.analysis.lower.text import called, dotted
 
@@ -204,39 +205,6 @@ def own_nodes(node: Opens) -> Iterator[ast.AST]:
         current = stack.pop()
         yield current
         stack.extend(evaluated_here(current))
-
-
-def evaluated_here(node: ast.AST) -> Iterator[ast.AST]:
-    """The children of a node that are evaluated in the scope that it stands in."""
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            yield from (*node.decorator_list, node.args, *((node.returns,) if node.returns is not None else ()))
-        case ast.Lambda():
-            yield node.args
-        case ast.ClassDef():
-            yield from (*node.decorator_list, *node.bases, *node.keywords)
-        case ast.comprehension():
-            yield from (node.iter, *node.ifs)
-        case _:
-            yield from children(node)
-
-
-def names_bound_by(node: ast.AST) -> Iterator[str]:
-    """The names that one node binds, its children not counted."""
-    match node:
-        case ast.Name(ctx=ast.Store() | ast.Del()):
-            yield node.id
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield node.name
-        case ast.Import() | ast.ImportFrom():
-            for alias in node.names:
-                yield alias.asname or alias.name.partition(".")[0]
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            yield name
-        case ast.MatchMapping(rest=str(name)):
-            yield name
-        case ast.AST() if type(node).__name__ in ("TypeVar", "ParamSpec", "TypeVarTuple"):
-            yield node.name  # type: ignore[attr-defined]
 
 
 class _Scopes:

@@ -76,7 +76,7 @@ class FieldReader:
     def _located(self, place: Place) -> tuple[Module, Function] | None:
         """Return the file of a place and the innermost function around it."""
         module = self.project.index.module_at(place.path)
-        around = by_name(module.tree).functions_on(place.span.line) if module is not None else []
+        around = by_name(module).functions_on(place.span.line) if module is not None else []
         return (module, around[-1]) if module is not None and around else None
 
     def uses(self) -> Iterator[Use]:
@@ -96,7 +96,7 @@ class FieldReader:
         """Yield patterns that take fields by their positions: `case Model([first, *others])`."""
         classes = {each.name for each in (self.layers.owner, *self.heirs) if each is not None}
         for module in (home for name in classes for home in self.project.index.modules_with(name, "match")):
-            for pattern in by_name(module.tree).positional:
+            for pattern in by_name(module).positional:
                 if (dotted(pattern.cls) or "").rpartition(".")[2] in classes:
                     yield self._other(module, pattern, "a pattern takes the object apart")
 
@@ -128,7 +128,7 @@ class FieldReader:
         return [each for key in (None, *self.classes) for each in reads.get(key, ())]
 
     def _in_file(self, module: Module) -> Iterator[Use]:
-        table = by_name(module.tree)
+        table = by_name(module)
         for node in table.uses.get(self.name, ()):
             if isinstance(node, ast.keyword):
                 yield from self._keyword(module, node)
@@ -211,7 +211,7 @@ def _reads_of(project: ProjectFacts, name: str) -> _Reads:
     if name not in project.reads:
         found = project.reads[name] = defaultdict(list)
         for module in project.index.modules_with(name):
-            nodes = [each for each in by_name(module.tree).uses.get(name, ()) if isinstance(each, ast.Attribute)]
+            nodes = [each for each in by_name(module).uses.get(name, ()) if isinstance(each, ast.Attribute)]
             for node in sorted(nodes, key=module.span):
                 found[_class_shown(project, module, node.value)].append((module, node))
     return project.reads[name]

@@ -11,7 +11,7 @@ from functools import lru_cache
 from scanify.analysis.classes.classes import Classes
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Definition, Index, Module
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.nodes import by_kind, nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.readers import Reader
 from scanify.analysis.watchers.flow import Flow
@@ -185,7 +185,8 @@ def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
         case ast.Attribute(attr=name) if name in _COUNTS:
             yield COUNT
         case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]) if name in _PARTS:
-            if not any(name in each.methods for each in index.modules_with(name)):
+            classes = (each for home in index.modules_with(name) for each in by_kind(home.tree)[ast.ClassDef])
+            if not any(getattr(each, "name", "") == name for cls in classes for each in cls.body):
                 yield CHILDREN
         case ast.Call(args=args):
             specs = args[2:] if SHARD_MAPS & {*callees(index, module, node.func)} else []
