@@ -23,7 +23,7 @@ from scanify.nn.programs.build_rows import build_rows
 from scanify.nn.programs.built_alike import refuse_built_unlike
 from scanify.nn.programs.eager import applied
 from scanify.nn.programs.layer_call import Call
-from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.scans.checkpoint import UNROLLED, RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.scans.loop import Unroll, first_of, run_scan
 from scanify.nn.stacking import (
     as_one_layer,
@@ -183,12 +183,21 @@ class ArrayStacked(LayerSequence[M]):
 
         return build
 
+    def unrolled(self) -> "ArrayStacked[M]":
+        """The same layers, applied by the Python loop: see `LayerSequence.unrolled`."""
+        return ArrayStacked(self.stacked, self.num_layers, UNROLLED, self.level, self.shapes)
+
     # -- applying the layers ----------------------------------------------------------------------------------------
 
     def _scanned(
         self, fn: Call, names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool, *, listed: bool | None
     ) -> Callable[..., Any]:
         def scanned(stack: ArrayStacked[M], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+            policy = type(stack)._remat(stack)
+            if policy.unrolled:
+                options: dict[str, Any] = {"in_axes": in_axes, "names": names, "reverse": reverse}
+                called = type(stack)._called(stack, fn, init, args, kwargs, **options)
+                return type(stack)._outcome(stack, called, unroll, listed)
             parameters, with_arrays = type(stack)._parameters(stack)
             xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers, names=names)
 
@@ -201,7 +210,6 @@ class ArrayStacked(LayerSequence[M]):
                     out = fn(layer, order.given(carry), *layer_args, **layer_kwargs)
                 return order.taken(out[0]), out[1]
 
-            policy = effective_policy(self.gradient_checkpointing)
             xs = jax.tree.map(as_jax, (parameters, xs))
             carry, ys = run_scan(body, init, xs, self.num_layers, policy=policy, unroll=unroll, reverse=reverse)
             order.check(body, init, first_of(xs))

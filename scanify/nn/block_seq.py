@@ -18,11 +18,10 @@ from scanify.nn.layer_store import Place, Places, Store, check_stacks, entries, 
 from scanify.nn.list_manners import L, position_of
 from scanify.nn.padding import padded, repeated_last
 from scanify.nn.programs.eager import applied
-from scanify.nn.programs.layer_call import Call, TracedCall, as_scan, trace_call
+from scanify.nn.programs.layer_call import Call, as_scan, trace_call
 from scanify.nn.programs.layer_programs import Kinds
-from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.scans.checkpoint import UNROLLED, RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.scans.loop import Unroll
-from scanify.nn.trees.boxed import unboxed
 
 B = TypeVar("B")
 
@@ -103,7 +102,8 @@ class BlockSeq(LayerSequence[L]):
         """What `fold_via(fn, in_axes=in_axes)` scans over for the given carry and arguments, in words."""
 
         def run(init: Any, /, *args: Any, **kwargs: Any) -> str:
-            traced = self._trace(as_scan(fn), init, args, kwargs, in_axes=in_axes, names=parameter_names(fn, 2))
+            refs, names = type(self)._refs(self), parameter_names(fn, 2)
+            traced = trace_call(as_scan(fn), init, args, kwargs, layers=refs, in_axes=in_axes, names=names)
             return self._in_words(traced.kinds)
 
         return run
@@ -113,17 +113,19 @@ class BlockSeq(LayerSequence[L]):
         again = len(self.order) - len(set(self.order))
         return text + (f"; {again} of them stand at an earlier position too" if again else "")
 
+    def unrolled(self) -> "BlockSeq[L]":
+        """The same layers, applied by the Python loop: see `LayerSequence.unrolled`."""
+        return dataclasses.replace(self, gradient_checkpointing=UNROLLED)
+
     # -- applying the layers ----------------------------------------------------------------------------------------
 
     def _scanned(
         self, fn: Call, names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool, *, listed: bool | None
     ) -> Callable[..., Any]:
         def once(layers: BlockSeq[L], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-            traced = type(layers)._trace(layers, fn, init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
-            carry, pieces = traced.apply(effective_policy(self.gradient_checkpointing), unroll)
-            if listed is None:
-                return carry, None
-            return carry, [unboxed(y) for y in traced.collected(pieces)] if listed else traced.stacked(pieces)
+            options: dict[str, Any] = {"in_axes": in_axes, "names": names, "reverse": reverse}
+            called = type(layers)._called(layers, fn, init, args, kwargs, **options)
+            return type(layers)._outcome(layers, called, unroll, listed)
 
         return lambda init, /, *args, **kwargs: applied(once, self, init, args, kwargs, in_axes)
 
@@ -139,11 +141,6 @@ class BlockSeq(LayerSequence[L]):
         """`stacks` with the layers along axis 0 of each array. Raises ValueError where their axis is not known."""
         stacks: tuple[Any, ...] = layers_first(self.stacks, self.shapes)
         return stacks
-
-    def _trace(
-        self, call: Call, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
-    ) -> TracedCall:
-        return trace_call(call, init, args, kwargs, layers=type(self)._refs(self), **options)
 
     def with_arrays(self, make: Callable[..., Any], stacks: Sequence[Any]) -> list[Any]:
         """The layer at each position, with `make(stacked array, row)` in place of its arrays, which are in `stacks`.

@@ -11,7 +11,8 @@ import jax
 from scanify.nn.arguments.axes import InAxes, parameter_names
 from scanify.nn.list_manners import L, ListManners
 from scanify.nn.programs.eager import applied
-from scanify.nn.programs.layer_call import Call, as_boxed_pair, as_ending_pair, as_pair, as_scan, trace_call
+from scanify.nn.programs.layer_call import Call, TracedCall, as_boxed_pair, as_ending_pair, as_pair, as_scan, trace_call
+from scanify.nn.programs.looped_call import LoopedCall, loop_call
 from scanify.nn.programs.mapped import map_via
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.nn.scans.loop import Unroll
@@ -48,6 +49,30 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         self, fn: Call, names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool, *, listed: bool | None
     ) -> Callable[..., Any]:
         """The carry and the ys of a function that gives a pair: stacked, `listed`, or with None not at all."""
+
+    @abstractmethod
+    def unrolled(self) -> "LayerSequence[L]":
+        """The same layers, applied by the Python loop that the sequence stands for: for debuggers, exporters and hooks.
+
+        Each layer is called in its turn with arrays of its own, without a scan and without remat. The leaves stay
+        stacked, so that parameters, gradients and checkpoints are those of this sequence. The environment variable
+        `SCANIFY_UNROLL=1` unrolls all sequences of a run.
+        """
+
+    def _called(
+        self, call: Call, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
+    ) -> TracedCall | LoopedCall:
+        """The layers as they are applied in one call, in turn or traced for scans."""
+        looped = type(self)._remat(self).unrolled and len(self)
+        how: Callable[..., TracedCall | LoopedCall] = loop_call if looped else trace_call
+        return how(call, init, args, kwargs, layers=type(self)._refs(self), **options)
+
+    def _outcome(self, called: TracedCall | LoopedCall, unroll: Unroll, listed: bool | None) -> tuple[Any, Any]:
+        """The carry and the ys of a call: stacked, `listed`, or with None not at all."""
+        carry, pieces = called.apply(type(self)._remat(self), unroll)
+        if listed is None:
+            return carry, None
+        return carry, [unboxed(y) for y in called.collected(pieces)] if listed else called.stacked(pieces)
 
     # -- as `equinox.nn.Sequential` -----------------------------------------------------------------------------------
 
@@ -189,8 +214,7 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
             return carry, fn(layer, *args, **kwargs)
 
         def once(layers: LayerSequence[L], init: None, args: Any, kwargs: Any) -> Any:
-            refs = type(layers)._refs(layers)
-            traced = trace_call(call, None, args, kwargs, layers=refs, in_axes=in_axes, names=names)
+            traced = type(layers)._called(layers, call, None, args, kwargs, in_axes=in_axes, names=names)
             return jax.vmap(lambda y: y, out_axes=out_axes, axis_size=len(self))(traced.mapped())
 
         return lambda *args, **kwargs: applied(once, self, None, args, kwargs, in_axes)
@@ -217,7 +241,8 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         """
 
         def once(layers: LayerSequence[L], init: None, args: Any, kwargs: Any) -> list[Any]:
-            return map_via(fn, type(layers)._refs(layers), args, kwargs, in_axes=in_axes)
+            refs, unrolled = type(layers)._refs(layers), type(layers)._remat(layers).unrolled
+            return map_via(fn, refs, args, kwargs, in_axes=in_axes, unrolled=unrolled)
 
         def run(*args: Any, **kwargs: Any) -> list[Any]:
             done: list[Any] = applied(once, self, None, args, kwargs, in_axes)
@@ -238,9 +263,9 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         names = parameter_names(fn, 2)
 
         def once(layers: LayerSequence[L], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-            refs = type(layers)._refs(layers)
-            traced = trace_call(
-                as_boxed_pair(fn), init, args, kwargs, layers=refs, in_axes=in_axes, names=names, until=_is_given
+            pair = as_boxed_pair(fn)
+            traced = type(layers)._called(
+                layers, pair, init, args, kwargs, in_axes=in_axes, names=names, until=_is_given
             )
             carry, pieces = traced.apply(type(self)._remat(self), unroll)
             ys = traced.collected(pieces)
@@ -264,9 +289,9 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         names = parameter_names(fn, 2)
 
         def once(layers: LayerSequence[L], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-            refs = type(layers)._refs(layers)
-            traced = trace_call(
-                as_ending_pair(fn), init, args, kwargs, layers=refs, in_axes=in_axes, names=names, until=_is_last
+            pair = as_ending_pair(fn)
+            traced = type(layers)._called(
+                layers, pair, init, args, kwargs, in_axes=in_axes, names=names, until=_is_last
             )
             carry, pieces = traced.apply(type(self)._remat(self), unroll)
             return carry, [unboxed(y)[0] for y in traced.collected(pieces)]

@@ -57,8 +57,9 @@ def applied(
 ) -> Any:
     """`run(stack, init, args, kwargs)` by way of `compiled`. What all layers share stays concrete, as in a loop."""
     args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
-    if not len(stack) or any(isinstance(value, Iterator) for value in (*args, *kwargs.values())):
-        return run(stack, init, args, kwargs)  # nothing to compile; or what can be walked once
+    walked = any(isinstance(value, Iterator) for value in (*args, *kwargs.values()))  # which can be done once
+    if not len(stack) or walked or type(stack)._remat(stack).unrolled:
+        return run(stack, init, args, kwargs)
     own = [None if axis is None else value for value, axis in zip(args, args_axes, strict=True)]
     own_named = {name: None if kwargs_axes[name] is None else value for name, value in kwargs.items()}
 

@@ -7,6 +7,7 @@ from typing import Any
 from scanify.nn.arguments.axes import InAxes, normal_axes, parameter_names
 from scanify.nn.covers.apply_cover import Piece, map_kinds
 from scanify.nn.programs.layer_call import trace_call
+from scanify.nn.programs.looped_call import loop_call
 from scanify.nn.programs.one_by_one import one_by_one
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.nn.trees.boxed import boxed, unboxed
@@ -19,11 +20,13 @@ def map_via(
     kwargs: dict[str, Any],
     *,
     in_axes: InAxes,
+    unrolled: bool,
 ) -> list[Any]:
     """`[fn(layer, *args, **kwargs) for layer in layers]`, where `layers` have a `Ref` in place of each array.
 
     Layers are traced as for `BlockSeq.fold_via`. Equal ones are applied by one `jax.vmap`, wherever they stand; where
-    one of the programs is such that vmap would not compute the same, all are applied in their order by scans.
+    one of the programs is such that vmap would not compute the same, all are applied in their order by scans. With
+    `unrolled` they are applied as in the comprehension.
 
     Raises as `scanify.nn.arguments.axes.split_arguments`, and as the layers do.
     """
@@ -33,6 +36,8 @@ def map_via(
 
     args, kwargs = _listed(args, kwargs, in_axes, len(layers))
     names = parameter_names(fn, 1)
+    if unrolled:
+        return [*map(unboxed, loop_call(call, None, args, kwargs, layers=layers, in_axes=in_axes, names=names).ys)]
     traced = trace_call(call, None, args, kwargs, layers=layers, in_axes=in_axes, names=names)
     programs = {id(step.program): step.program for step in traced.steps}.values()
     pieces: Iterable[Piece]

@@ -4,6 +4,7 @@ After `haliax.ScanCheckpointPolicy` (stanford-crfm/haliax, src/haliax/_src/scan.
 can, so it may stand in a static field.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -55,6 +56,7 @@ class ScanCheckpointPolicy:
     - `simple`: plain `jax.checkpoint` around a layer; the default does the same.
     - `nested`: a scan over chunks of layers, of which only the first carry is kept: True chooses the number of chunks
         from the sizes of carry and parameters, a number asks for that many.
+    - `unrolled`: no scan and no remat, but the Python loop: see `ArrayStacked.unrolled`.
 
     Raises ValueError for combinations that contradict each other.
     """
@@ -68,6 +70,7 @@ class ScanCheckpointPolicy:
     disable: bool = False
     simple: bool = False
     nested: bool | int = False
+    unrolled: bool = False
 
     def __post_init__(self) -> None:
         internals = self.save_block_internals
@@ -218,6 +221,8 @@ def _either(dots: Callable[..., bool], by_name: Callable[..., Any]) -> Callable[
     return keep
 
 
+UNROLLED = ScanCheckpointPolicy(unrolled=True)
+
 RematWord: TypeAlias = Literal["full", "recompute", "nested", "offload", "save_all", "dots"]
 RematPolicy: TypeAlias = bool | RematWord | ScanCheckpointPolicy
 
@@ -236,17 +241,20 @@ def tree_checkpoint_name(tree: Any, name: str) -> Any:
     return jax.tree.map(lambda leaf: checkpoint_name(leaf, name) if isinstance(leaf, jax.Array) else leaf, tree)
 
 
-_OVERRIDE: ContextVar[ScanCheckpointPolicy | None] = ContextVar("scanify_remat_policy", default=None)
+_UNROLL = "SCANIFY_UNROLL"
+# What an open `remat_policy_override` says, in a tuple: with None each stack has its own policy.
+_OVERRIDE: ContextVar[tuple[ScanCheckpointPolicy | None] | None] = ContextVar("scanify_remat_policy", default=None)
 
 
 @contextmanager
-def remat_policy_override(policy: RematPolicy | str) -> Iterator[None]:
+def remat_policy_override(policy: RematPolicy | str | None) -> Iterator[None]:
     """While this context is open, every stack that is traced uses `policy` instead of its own `gradient_checkpointing`.
 
-    For comparing policies without building the model again. It acts when a function is traced: one that `jax.jit` has
-    traced before keeps the policy it was traced with.
+    For comparing policies without building the model again. With None each stack uses its own, whatever the environment
+    variable `SCANIFY_UNROLL` says. It acts when a function is traced: one that `jax.jit` has traced before keeps the
+    policy it was traced with.
     """
-    token = _OVERRIDE.set(ScanCheckpointPolicy.of(policy))
+    token = _OVERRIDE.set((None if policy is None else ScanCheckpointPolicy.of(policy),))
     try:
         yield
     finally:
@@ -254,6 +262,8 @@ def remat_policy_override(policy: RematPolicy | str) -> Iterator[None]:
 
 
 def effective_policy(policy: RematPolicy) -> ScanCheckpointPolicy:
-    """The policy to trace with: that of `remat_policy_override` where one is open."""
+    """The policy to trace with: that of `remat_policy_override` where one is open, else what `SCANIFY_UNROLL` asks."""
     override = _OVERRIDE.get()
-    return override if override is not None else ScanCheckpointPolicy.of(policy)
+    if override is None:
+        override = (UNROLLED if os.environ.get(_UNROLL, "") not in ("", "0") else None,)
+    return override[0] or ScanCheckpointPolicy.of(policy)

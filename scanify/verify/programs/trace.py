@@ -182,8 +182,7 @@ def under(policy: Policy, program: Version) -> Iterator[None]:
     """Trace a version with every `ArrayStacked` under this remat policy; None leaves them as they are written."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(traced_apart(f"{program.name} {policy!r}"))
-        if policy is not None:
-            stack.enter_context(remat_policy_override(policy))
+        stack.enter_context(remat_policy_override(policy))
         yield
 
 
