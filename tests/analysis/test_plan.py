@@ -391,3 +391,10 @@ def test_calls_that_may_have_side_effects_say_why():
         "`act()` is not understood: `mask` has no annotation (line 43); give a case, or annotate it",
     )
     assert texts(found.obligations)[2].startswith("`self.extra()` is not understood: ")
+
+
+@pytest.mark.parametrize(("name", "noted"), [("'layer'", False), ("f'layer {x.ndim}'", True)])
+def test_a_scope_of_each_layer_becomes_one(name: str, noted: bool) -> None:
+    found = only(model(f"for layer in self.layers:\n    with jax.named_scope({name}):\n        x = layer(x)"))
+    assert isinstance(found, Plan) and found.safe
+    assert any(f"`jax.named_scope({name})` is one scope for all layers" in note for note in found.notes) == noted

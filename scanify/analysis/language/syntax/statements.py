@@ -65,6 +65,8 @@ class Statements(Base):
                 getattr(self.evaluate(call.func, env), "qualname", "") in tables.MANAGERS
             ):
                 self.evaluate(call, env)
+                if not (self.muted or all(isinstance(each, ast.Constant) for each in call.args)):
+                    self.notes.setdefault(f"`{env.module.code(call)}` is one scope for all layers of a scan", None)
                 return self.run(node.body, env, returned)
             case ast.FunctionDef():
                 self.define(node.args, env, [node.returns])
