@@ -110,8 +110,6 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN330", "one-key-for-all-layers"),
     Rule("SCN331", "shared-argument-sliced"),
     Rule("SCN332", "remat-around-the-scan"),
-    Rule("SCN333", "scan-of-one-layer"),
-    Rule("SCN334", "nested-over-a-prime"),
     Rule("SCN335", "policy-of-unknown-names"),
     Rule("SCN336", "one-weight-for-all-layers"),
     Rule("SCN337", "fewer-keys-than-layers"),

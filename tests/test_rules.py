@@ -33,7 +33,7 @@ def has_examples(rule: Rule) -> bool:
     return (
         rule.id[3] != "4"
         and not rule.id.startswith("SCN30")
-        and rule.id not in ("SCN315", "SCN317", "SCN318", "SCN319", "SCN320")
+        and rule.id not in ("SCN315", "SCN316", "SCN317", "SCN318", "SCN319", "SCN320")
     )
 
 

@@ -33,7 +33,8 @@ def test_each_example_is_remarked_on_at_its_line_or_left_alone(example: Example,
         assert remark.remedy
 
 
-def test_there_are_twenty_misuses_and_twenty_right_uses_of_scans() -> None:
-    about = [rule for rule in RULES if rule.id.startswith("SCN33")]
-    fences = [fence.role for rule in about for example in rule.page.examples for fence in example.fences]
-    assert len(about) == 10 and fences.count("remarked") >= 20 and fences.count("left-alone") >= 20
+def test_each_rule_on_scans_shows_two_misuses_and_two_right_uses() -> None:
+    for rule in RULES:
+        if rule.id.startswith("SCN33"):
+            roles = [fence.role for example in rule.page.examples for fence in example.fences]
+            assert roles.count("remarked") >= 2 and roles.count("left-alone") >= 2, rule.id

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scanify.pipeline import Project
+from scanify.rules import RULES
 
 HERE = Path(__file__).parent
 _PROGRAM = re.compile(r"^## (.*?)\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -44,6 +45,5 @@ def test_nothing_is_said_of_what_is_right(title: str, tmp_path: Path) -> None:
 
 def test_every_rule_on_scans_has_its_misuses() -> None:
     rules = [rule for text in programs("wrong").values() for rule, _ in marked(text)]
-    assert {f"SCN{number}" for number in range(330, 340)} == set(rules)
-    assert min(map(rules.count, rules)) >= 2
-    assert (len(rules), len(programs("right"))) == (30, 32)
+    assert {rule.id for rule in RULES if rule.id.startswith("SCN33")} == set(rules)
+    assert min(map(rules.count, rules)) >= 2 and len(programs("right")) >= len(rules)

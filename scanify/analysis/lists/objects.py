@@ -107,11 +107,11 @@ def only_value(home: Home, node: ast.Name | ast.Attribute, depth: int = 0) -> tu
         return (home, values[0]) if len(values) == 1 and values[0] is not None else None
     owner = class_of(project, home.module, node.value, depth + 1)
     related = related_to(project, owner) if isinstance(owner, Definition) else ()
-    stored = [pair for cls in related for pair in _assigned_values(project, cls, node.attr)]
+    stored = [pair for cls in related for pair in assigned_values(project, cls, node.attr)]
     return stored[0] if len(stored) == 1 else None
 
 
-def _assigned_values(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[tuple[Home, ast.expr]]:
+def assigned_values(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[tuple[Home, ast.expr]]:
     """Yield the expressions that the methods of a class assign to a field."""
     for method in project.classes.methods(cls).values() if cls.module.writes(attribute) else ():
         names, home = parameters(method), Home(project, cls.module, method)

@@ -6,8 +6,9 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scanify.analysis.facts import Span
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import kept
+from scanify.analysis.lower.nodes import kept, nodes_in
 from scanify.analysis.lower.scope import parent_of
 
 MARK = "scanify: ignore"
@@ -63,6 +64,17 @@ def about(module: Module, node: ast.AST) -> tuple[Ignore, ...]:
         return ()
     lines = _lines(module, node)
     return tuple(each for each in every if each.whole_file or each.line in lines)
+
+
+def about_span(module: Module, span: Span) -> tuple[Ignore, ...]:
+    """Those about the expression or the statement with a span, or about the smallest statement around it."""
+    if not ignores(module):
+        return ()
+    nodes = [node for node in nodes_in(module.tree) if isinstance(node, ast.stmt | ast.expr)]
+    same = [node for node in nodes if module.span(node) == span]
+    statements = [(module.span(node), node) for node in nodes if isinstance(node, ast.stmt)]
+    around = [(own.start, node) for own, node in statements if own.start <= span.start and span.end <= own.end]
+    return about(module, same[0] if same else max(around, key=lambda each: each[0])[1])
 
 
 def is_silenced(module: Module, node: ast.AST, rule: str) -> bool:

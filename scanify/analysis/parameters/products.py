@@ -17,7 +17,7 @@ from scanify.analysis.index.project import Index
 from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.remarks.stacks import assigned
+from scanify.analysis.remarks.view import bindings
 from scanify.analysis.watchers.names import Body, callee, local_scope
 
 ELEMENT, CARRY, BESIDE, NAMES = 1, 2, 4, 8  # what is of the element, of the carry, walked beside; names of a dict
@@ -192,7 +192,7 @@ class _Follow:
                 if isinstance(meaning, Definition):
                     module, parts = meaning.module, [each for each in [getattr(meaning.node, "value", None)] if each]
                 else:
-                    parts = assigned(module, node)
+                    parts = [value for _, value in bindings(module, node) if value is not None]
         inner = (self._function(module, each, deep + 1) for each in parts)
         return next((each for each in inner if each is not None), None)
 

@@ -1,1 +1,1 @@
-"""Scans that exist and are wrong, a file for each rule."""
+"""The rules about scans over layers, one file each: `remarks` yields what is wrong with one call."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
-from scanify.analysis.remarks.seen import Seen, keyword
+from scanify.analysis.remarks.view import View, keyword
 
 RULE = "SCN335"
 _ONLY = frozenset(
@@ -18,9 +18,9 @@ _LISTS = ("names_which_can_be_saved", "names_which_can_be_offloaded", "save_bloc
 _REMEDY = "attach each name where its value is computed: `x = jax.ad_checkpoint.checkpoint_name(x, {name!r})`"
 
 
-def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
+def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
     """`save_only_these_names("attention")` in a project without `checkpoint_name(x, "attention")`."""
-    known = seen.called(call.func)
+    known = view.called(call.func)
     if known not in _ONLY and not known.endswith("ScanCheckpointPolicy"):
         return
     lists = [keyword(call, name) for name in _LISTS]
@@ -29,22 +29,22 @@ def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     if any(isinstance(each, ast.Starred | ast.Name | ast.Attribute | ast.Call) for each in named):
         return  # some names are not shown
     texts = {each.value: each for each in named if isinstance(each, ast.Constant) and isinstance(each.value, str)}
-    missing = [name for name in texts if not _stands_elsewhere(seen, call, name)]
+    missing = [name for name in texts if not _stands_elsewhere(view, call, name)]
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         reason = f"the policy keeps {names} and nothing in the project is called so: all of it is computed again"
-        yield seen.remark(texts[missing[0]], RULE, reason, _REMEDY.format(name=missing[0]), call)
+        yield view.remark(texts[missing[0]], RULE, reason, _REMEDY.format(name=missing[0]), call)
 
 
-def _stands_elsewhere(seen: Seen, call: ast.Call, name: str) -> bool:
+def _stands_elsewhere(view: View, call: ast.Call, name: str) -> bool:
     """Whether a text stands anywhere else in the project: whatever that does, it may attach the name."""
     quoted = re.compile(rf"""(["']){re.escape(name)}\1""")
-    span = seen.module.span(call)
-    for path in seen.index.paths:
-        source = seen.index.source(path)
+    span = view.module.span(call)
+    for path in view.project.index.paths:
+        source = view.project.index.source(path)
         if source is None or name not in source.text:
             continue
         for match in quoted.finditer(source.text):
-            if path != seen.module.path or not span.start <= match.start() < span.end:
+            if path != view.module.path or not span.start <= match.start() < span.end:
                 return True
     return False

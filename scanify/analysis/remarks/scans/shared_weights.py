@@ -6,23 +6,23 @@ from collections.abc import Iterator
 
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
-from scanify.analysis.remarks.scans.forms import LINEN, REMAT_SCAN, asked
-from scanify.analysis.remarks.seen import Seen, keyword
+from scanify.analysis.remarks.scans.forms import LINEN, REMAT_SCAN, function_of
+from scanify.analysis.remarks.view import View, keyword
 
 RULE = "SCN336"
 _COUNTS_LAYERS = re.compile(r"(?:^|_)(?:layers?|blocks?|depth)(?:_|$)", re.IGNORECASE)
 _REMEDY = 'write `variable_axes={"params": 0}` and `split_rngs={"params": True}`, without `variable_broadcast`'
 
 
-def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
+def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
     """`nn.scan(Block, variable_broadcast="params", length=n_layers)`: over steps of time that would be right."""
-    known = asked(seen, call)
+    known = function_of(view, call)
     length = keyword(call, "lengths" if known in REMAT_SCAN else "length") if known in REMAT_SCAN | LINEN else None
     shared = keyword(call, "variable_broadcast")
     if length is None or shared is None or not counts_layers(length) or not _has_params(shared):
         return
-    reason = f"all layers have the weights of one: `params` is broadcast over `{seen.code(length)}`"
-    yield seen.remark(shared, RULE, reason, _REMEDY, call)
+    reason = f"all layers have the weights of one: `params` is broadcast over `{view.code(length)}`"
+    yield view.remark(shared, RULE, reason, _REMEDY, call)
 
 
 def counts_layers(length: ast.expr) -> bool:
