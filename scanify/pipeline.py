@@ -184,7 +184,7 @@ class Project:
         )
         said: tuple[Remark, ...] = ()
         if remarks and (telling := [each for each in sources if may_have_remarks(each.text)]):
-            said = remarks_on(telling, sources, others, self.root, read_current, trees)
+            said = remarks_on(telling, index())
         skipped = sorted((*self.skipped, *found.skipped), key=lambda each: each.path)
         in_call = (lambda again=found.in_call: finished(again())) if stack is None and found.in_call else None
         return Analysis(len(self.sources) + len(self.skipped), finished(found.loops), tuple(skipped), said, in_call)

@@ -1,15 +1,21 @@
 """Which files may have something to remark on: a cheap first look at their text, which lets through too much."""
 
-# What runs layers one after another, stacks them, or says what is computed again.
-_SCANS = ("scan", "fold", "Stacked", "vmap", "merge", "these_names", "ScanCheckpointPolicy", ".init(", "tree_at")
+import re
+
+# Functions that run layers one after another, build them stacked, or choose what is computed again, and optimisers
+# that begin with parameters.
+_TELLING = re.compile(
+    r"\b(scan|remat_scan|scan_via|fold|fold_via|nnx|save\w*_these_names|ScanCheckpointPolicy)\b"
+    r"|vmap|(opt\w*|tx|\))\.init\("
+)
 _STACKS = ("Stacked", "BlockSeq")
 
 
 def may_have_remarks(text: str) -> bool:
-    """Whether there is a word in a file that a remark is about."""
-    return any(word in text for word in _SCANS)
+    """True if there is a word in a file that a remark is about."""
+    return _TELLING.search(text) is not None
 
 
 def may_know_stacks(text: str) -> bool:
-    """Whether a file may make or name a stack of layers."""
+    """True if a file may make or name a stack of layers."""
     return any(word in text for word in _STACKS)

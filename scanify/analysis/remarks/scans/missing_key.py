@@ -12,7 +12,7 @@ _VMAPS = frozenset("jax.vmap equinox.filter_vmap jax.pmap equinox.filter_pmap".s
 
 def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
     """`eqx.filter_vmap(Block)(keys[1:-2])` of `keys = jax.random.split(key, n_blocks + 2)`: one block too few."""
-    for given in call.args if _is_mapped(view, call.func) else ():
+    for given in call.args:
         match given:
             case ast.Subscript(value=ast.Name() as keys, slice=ast.Slice(lower=first, upper=last, step=None)):
                 made = view.value(keys)
@@ -23,7 +23,7 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
         if split is None or None in (_number(first), _number(last)):
             continue
         number, more = split
-        if 0 < more < left_out and 0 < _taken(view, given, keys) < left_out:
+        if 0 < more < left_out and 0 < _taken(view, given, keys) < left_out and _is_mapped(view, call.func):
             text, few = view.code(number), left_out - more
             some = "one layer fewer" if few == 1 else f"{few} layers fewer"
             reason = (
