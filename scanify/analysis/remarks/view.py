@@ -74,9 +74,8 @@ def bindings(module: Module, name: ast.Name) -> list[Binding]:
     body = getattr(scope.node, "body", ()) if scope is not None else module.tree.body
     given = parameters(scope.node) if scope is not None else ()
     found: list[Binding] = [(each, None) for each in given if each.arg == name.id]
-    for each in assignments(body if isinstance(body, list) else (), name.id):
-        found.append((each, next(iter(value_given(each, name.id)), None)))
-    return found
+    bound = assignments(body if isinstance(body, list) else (), name.id)
+    return [*found, *((each, next(iter(value_given(each, name.id)), None)) for each in bound)]
 
 
 def keyword(call: ast.Call, *names: str) -> ast.expr | None:
