@@ -1,4 +1,4 @@
-"""A unified diff of changed files, as `git apply` and `patch -p0` read it. Of a notebook it shows the changed cells."""
+"""Unified diffs for `git apply` and `patch -p0`. For a notebook, only the cells that change are shown."""
 
 import difflib
 import re
@@ -17,7 +17,7 @@ _COLOURS = (("--- ", "1"), ("+++ ", "1"), ("@@", "36"), ("-", "31"), ("+", "32")
 
 
 def coloured(diff: str) -> str:
-    """A diff as a terminal shows it: what goes in red, what comes in green. Line ends stay outside of the colours."""
+    """Colour a diff for a terminal: removed lines red, added lines green. Line ends are left uncoloured."""
 
     def line(match: re.Match[str]) -> str:
         text = match[0]
@@ -34,10 +34,9 @@ def render(
     *,
     renamed: Mapping[Path, Path] = MappingProxyType({}),
 ) -> str:
-    """The diff of every file whose text differs, in order of path, with paths relative to `folder`.
+    """Return the diff of every file whose text differs, sorted by path, with paths relative to `folder`.
 
-    Line ends are kept as they are in the files; a last line without one is marked as such. `renamed` are the names
-    after the change of the files that have another one.
+    Line ends are kept, and a missing newline at the end of a file is marked. `renamed` maps old paths to new ones.
     """
     parts: list[str] = []
     for path in sorted(after):

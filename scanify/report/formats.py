@@ -1,4 +1,4 @@
-"""The documents that `scanify verify --format` writes beside the text, by name."""
+"""The document formats of `scanify verify --format`, by name."""
 
 import json
 from collections.abc import Callable
@@ -29,10 +29,10 @@ FORMATS = tuple(_RENDERERS)
 
 
 def render(verification: Verification, form: str, *, folder: Path | None = None) -> str:
-    """The whole document, ending with a newline, to be written as UTF-8; `form` is one of `FORMATS`.
+    """Render the whole document, ending with a newline, to be written as UTF-8; `form` is one of `FORMATS`.
 
-    With `folder`, paths below it are shown relative to it; the diff and what the cases printed stay as they are.
-    Raises ValueError for a format that there is not.
+    With `folder`, paths below it are shown relative to it; the diff and the output of the cases are unchanged.
+    Raises ValueError for an unknown format.
     """
     if form not in _RENDERERS:
         raise ValueError(f"expected one of the formats {', '.join(FORMATS)}; got {form!r}")

@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing else: no scripts, no network, its style within."""
+"""A self-contained HTML page: no scripts, no network access, inline style."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ _STYLE = Path(__file__).with_name("page.css")
 
 
 def page(title: str, body: Markup) -> str:
-    """The page with a title and a body."""
-    # Even if a text were not escaped, a page that may load and run nothing does neither.
+    """Render a page with a title and a body."""
+    # A second defence if a text is not escaped: the page may load and run nothing.
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     style = Markup(_STYLE.read_text(encoding="utf-8"))
     head = tag(

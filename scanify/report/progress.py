@@ -1,4 +1,4 @@
-"""What is being done, on a terminal; nothing in a log."""
+"""Progress messages on a terminal; nothing is written to a log."""
 
 import shutil
 import sys
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-_PATIENCE = 0.5  # seconds that nobody asks what is being done
+_PATIENCE = 0.5  # seconds before a message is shown
 
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Say on a terminal what is being done where it takes a while, in a line that goes away at the end.
+    """Show a message on a terminal if the block takes a while, and erase it at the end.
 
-    It needs no library, as most of what is told about is done before one would be imported.
+    It needs no library, since most of the work it covers finishes before one would be imported.
     """
     if not sys.stderr.isatty():
         yield
@@ -45,8 +45,8 @@ def waiting(what: str) -> Iterator[None]:
 
 @contextmanager
 def progress(console: "Console") -> Iterator[Callable[[str], None]]:
-    """A function to tell the current step to, which a terminal shows in a line that goes away at the end."""
-    # What FORCE_COLOR asks for are colours, in a log too, and no line that is drawn again and again.
+    """Yield a function that shows the current step on a terminal; the line is erased at the end."""
+    # FORCE_COLOR asks for colours even in a log, but not for a line that is redrawn.
     if not console.is_terminal or not console.file.isatty():
         yield lambda step: None
         return

@@ -1,4 +1,4 @@
-"""The summary that `scanify rewrite` ends with: what was rewritten, what was left and why, what is unsafe."""
+"""The summary at the end of `scanify rewrite`: the loops that were rewritten, left alone (and why), or unsafe."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def render(
     verified: bool = False,
     proofs: Mapping[Place, str] = MappingProxyType({}),
 ) -> str:
-    """The summary, with paths relative to `folder`. `written`: whether the files have been changed.
+    """Render the summary, with paths relative to `folder`.
 
-    `proofs` are the command lines that would prove the loops held back.
+    `written` is true if the files have been changed. `proofs` holds the command lines that would prove loops held back.
     """
     lines: list[str] = []
     once = Once(folder)
@@ -72,7 +72,7 @@ def render(
 
 
 def _policy(each: NewPolicy, folder: Path, *, written: bool) -> str:
-    """What becomes of the policy of a stack that was there already."""
+    """Describe what happens to the policy of an existing stack."""
     place = f"{shown(each.path, folder)}:{each.line}"
     if each.why:
         return f"{place}: the stack keeps its policy {each.old}: {each.why}"
@@ -99,7 +99,7 @@ def _applied(plan: Plan, once: Once, verb: str, *, verified: bool) -> list[str]:
     others = sorted(shown(path, folder) for path in files_of(plan) - {plan.place.path})
     also = f", in {listed(others)}" if others else ""
     what = f"{verb} the loop over {plan.container} as a {plan.kind.value}; {how}{also}"
-    verified = verified and not any(map(is_notebook, files_of(plan)))  # no case imports a notebook
+    verified = verified and not any(map(is_notebook, files_of(plan)))  # no case can import a notebook
     obligations, notes = once.of(replace(plan, obligations=plan.beyond_cases()) if verified else plan)
     notes += [_renamed(plan.linen.renamed)] if plan.linen is not None else []
     says = "not shown by a case" if verified else "unsafe"
@@ -108,9 +108,9 @@ def _applied(plan: Plan, once: Once, verb: str, *, verified: bool) -> list[str]:
 
 
 def _renamed(layers: RenamedLayers) -> str:
-    """What to do with checkpoints of Flax Linen, whose trees have the names of the layers."""
+    """Explain how to convert Flax Linen checkpoints, whose trees contain the names of the layers."""
     loop = layers.loop.replace("{}", f"{{{layers.first}}}") if layers.first else layers.loop
-    # A number alone is the name of much else, as of the parts of an optimiser's state.
+    # A bare number also occurs elsewhere, for example in the state of an optimiser.
     anywhere = "params." if loop.startswith("{") else "*"
     nested = " --nested" if layers.nested else ""
     return (

@@ -1,4 +1,4 @@
-"""What is said of a loop in words, the same in every format."""
+"""Sentences about loops, shared by all formats."""
 
 import os
 import re
@@ -24,38 +24,38 @@ _SUM = "can be a sum over stacked layers"
 
 
 def shown(path: Path, folder: Path) -> str:
-    """`path` as it is shown: relative to `folder` where it lies below it."""
+    """Return `path` for display: relative to `folder` if it is below it."""
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
 
 
 def where(place: Place, folder: Path) -> str:
-    """A place as it is shown: `model.py:12`, in a notebook `model.ipynb:cell 3:12`."""
+    """Return a place for display: `model.py:12`, or `model.ipynb:cell 3:12` in a notebook."""
     return f"{shown(place.path, folder)}:{place.line}"
 
 
 def shorten(text: str, folder: Path) -> str:
-    """`text` with the paths below `folder` in it made relative to it."""
+    """Make paths below `folder` in `text` relative to it."""
     if folder == folder.parent:  # the root: every absolute path lies below it
         return text
     return re.sub(rf"(?<![\w.{re.escape(os.sep)}-]){re.escape(str(folder) + os.sep)}", "", text)
 
 
 def unshown(plans: Iterable[Plan], folder: Path) -> str:
-    """The first obligation of some plans that no case shows, in brief, and the number of the others; "" without any."""
+    """The first obligation that no case covers, shortened, and the number of others; "" if there is none."""
     said = list(dict.fromkeys(each.text for plan in plans for each in plan.beyond_cases()))
     more = f" and {len(said) - 1} more" if len(said) > 1 else ""
     return f"{shorten(said[0], folder).partition(': ')[0]}{more}" if said else ""
 
 
 class Once:
-    """Says which code sees the parameters at the first loop that it matters to, and names that loop at the others."""
+    """Describes code that reads the parameters once, at the first loop it affects; later loops refer to that loop."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.said: dict[tuple[Reader, ...], list[Place]] = {}
 
     def of(self, plan: Plan) -> tuple[list[Obligation], list[str]]:
-        """The obligations and the notes of a plan, the reason why its list stays among them."""
+        """Return the obligations and notes of a plan, including the reason if its list is not stacked in `__init__`."""
         reason = plan.stack.reason if isinstance(plan.stack, CallStack) and plan.stack.at is None else ""
         notes, places, short = [*([reason] if reason else []), *plan.notes], "", ""
         if plan.readers:
@@ -71,7 +71,7 @@ class Once:
 
 
 def accept(kinds: Iterable[str]) -> str:
-    """How to accept the kinds of obligations that no case shows."""
+    """Tell how to accept the kinds of obligations that no case covers."""
     return f"no case shows that: `{' '.join(f'--accept {kind}' for kind in kinds)}` takes it unverified"
 
 
@@ -87,7 +87,7 @@ def listed(items: Iterable[str]) -> str:
 
 
 def found(plan: Plan) -> str:
-    """One sentence on a loop that can be rewritten: `loop over self.layers can be a fold over stacked layers (...)`."""
+    """Describe a loop that can be rewritten: `loop over self.layers can be a fold over stacked layers (...)`."""
     parts = []
     if plan.carry:
         parts.append(f"carry {listed(plan.carry)}")
@@ -103,7 +103,7 @@ def found(plan: Plan) -> str:
 
 
 def refused(refusal: Refusal, folder: Path) -> str:
-    """One sentence on a loop that is left as it is, or open: why, and where the reason lies if not at the loop."""
+    """Describe a refused or undecided loop: the reason, and its place if it is not in the loop."""
     reason = shorten(refusal.reason, folder)
     at = refusal.at
     if at is not None:

@@ -1,4 +1,4 @@
-"""Text for people: on a terminal its lines are broken between words, elsewhere they stay as they are."""
+"""Text for people: wrapped between words on a terminal, unchanged elsewhere."""
 
 import re
 import shutil
@@ -7,13 +7,13 @@ import sys
 import click
 
 _CODE = re.compile(r"\x1b\[[0-9;]*m")
-# A line of a source or below it, which is looked at as it stands.
+# A source line or the line of carets below it, which is never wrapped.
 _SOURCE = re.compile(r"^ *\d* \||^\.\.\.$")
-_NARROW = 20  # columns that are left beside a hanging indent: with fewer there is none
+_NARROW = 20  # the least width left by a hanging indent; below it, lines are not indented
 
 
 def tell(text: str, *, err: bool = False, nl: bool = True, color: bool | None = None, hang: int | None = None) -> None:
-    """Print a text for people. `hang` is the column that lines go on at, by default four beyond their own indent."""
+    """Print text for people. `hang` is the indent of continuation lines, by default four more than the line's own."""
     stream = sys.stderr if err else sys.stdout
     if stream.isatty():
         text = wrapped(text, shutil.get_terminal_size().columns, hang)
@@ -21,7 +21,7 @@ def tell(text: str, *, err: bool = False, nl: bool = True, color: bool | None = 
 
 
 def wrapped(text: str, width: int, hang: int | None = None) -> str:
-    """`text` with lines of at most `width` columns, but for words that are longer, and lines of a source."""
+    """Wrap `text` to `width` columns, except for longer words and source lines."""
     return "\n".join(_broken(line, width, hang) for line in text.split("\n"))
 
 

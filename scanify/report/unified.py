@@ -1,4 +1,4 @@
-"""A unified diff taken apart: its files, and for each line whether it was added, removed or kept."""
+"""Parse a unified diff into files and lines, each line marked as added, removed or kept."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _KINDS = {"+": "added", "-": "removed"}
 
 @dataclass(frozen=True)
 class FileDiff:
-    """One file. A line's kind is `added`, `removed`, `kept`, `hunk` or `head`."""
+    """The diff of one file. The kind of a line is `added`, `removed`, `kept`, `hunk` or `head`."""
 
     name: str
     lines: tuple[tuple[str, str], ...]
@@ -19,7 +19,7 @@ class FileDiff:
 
 
 def files_of(diff: str) -> tuple[FileDiff, ...]:
-    """The files of the diff. Lines are counted as the hunks say: source may begin with `--` or `++` too."""
+    """Return the files of a diff. Hunk headers give the line counts, since source may begin with `--` or `++`."""
     files: list[tuple[str, list[tuple[str, str]]]] = []
     old = new = 0
     lines = diff.split("\n")

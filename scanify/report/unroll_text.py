@@ -1,4 +1,4 @@
-"""The summary that `scanify unroll` ends with: what is a loop again, what stays a scan and why."""
+"""The summary at the end of `scanify unroll`: the scans that became loops, and those that did not, with reasons."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,8 +25,10 @@ def render(
     verified: bool,
     advice: str,
 ) -> str:
-    """The summary, with paths relative to `folder`. `written`: whether the files have been changed. `advice` says what
-    to do about scans that were held back."""
+    """Render the summary, with paths relative to `folder`.
+
+    `written` is true if the files have been changed. `advice` says what to do about scans that were held back.
+    """
     verb = "" if written else "would be "
     lines = [f"{shown(path, folder)}: {verb}what it was before it was rewritten" for path in found.restored]
     held = bool(found.held)
@@ -57,7 +59,7 @@ def _where(each: Turned, folder: Path) -> str:
 
 
 def _policies(found: Unrolling, folder: Path) -> list[str]:
-    """What becomes of remat policies: a loop keeps what each layer computes."""
+    """Explain what happens to remat policies: a loop saves everything that its layers compute."""
     said: Sequence[tuple[Path, int, str]] = found.policies
     return [
         f"{shown(path, folder)}:{line}: the policy {policy} of the stack is gone: a loop keeps all that its backward "

@@ -1,1 +1,1 @@
-"""What `check` finds, in each of the formats that people and other tools read: one file for each."""
+"""The findings of `check`, in the formats that people and other tools read: one module per format."""

@@ -1,4 +1,4 @@
-"""`scanify check --format concise`: one line for each finding, as editors and grep read it."""
+"""`scanify check --format concise`: one line per finding, for editors and grep."""
 
 from scanify.report.findings.finding import SKIPPED, Finding, Findings
 from scanify.report.findings.style import Style
@@ -6,7 +6,7 @@ from scanify.report.visible import visible
 
 
 def render(found: Findings) -> str:
-    """A line a finding, and one that sums up."""
+    """Render one line per finding and a summary."""
     lines = [head(found, each) for each in found.items]
     return "".join(f"{line}\n" for line in [*lines, *([found.sentence()] if found.summary else [])])
 

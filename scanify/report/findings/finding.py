@@ -1,4 +1,4 @@
-"""What `check` has found, as every format reads it: frozen, in words, with the places in lines and columns."""
+"""The findings of `check` as every format reads them: frozen, with places in lines and columns."""
 
 import hashlib
 import re
@@ -13,14 +13,14 @@ from scanify.analysis.plan import Analysis, Plan, Refusal, Remark, Skipped
 from scanify.report.sentences import Once, found, plural, refused, shorten, shown
 from scanify.source.notebook.magics import original
 
-# A comment behind the colon that a line ends with: what is quoted before it holds no such sign.
+# A comment after the colon at the end of a line. It must contain no quote, in case the `#` is inside a string.
 _HEAD = re.compile(r"(?<=:)[ \t]*#[^'\"]*$")
-# What stands in the place of a rule where a file could not be read.
+# Replaces the rule name for a file that could not be read.
 SKIPPED = "skipped"
 
 
 class Level(Enum):
-    """How much a finding matters: a file that could not be read, a loop that can be rewritten, one that stays."""
+    """Severity: an unreadable file, a loop that can be rewritten, or one that cannot."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -29,8 +29,10 @@ class Level(Enum):
 
 @dataclass(frozen=True)
 class Mark:
-    """A place in a file. Lines and columns count from 1, columns in characters, and `end_column` is one past the end;
-    `text` is the first line as it stands. In a notebook they are those of the cell."""
+    """A range in a file. Lines and columns count from 1, columns in characters, and `end_column` is exclusive.
+
+    `text` is the first line, unchanged. In a notebook, lines are numbered within the cell.
+    """
 
     path: Path
     line: int
@@ -42,13 +44,15 @@ class Mark:
 
     @property
     def named(self) -> str:
-        """The line as it follows the name of the file: `12`, or in a notebook `cell 3:12`."""
+        """The line as shown after the file name: `12`, or `cell 3:12` in a notebook."""
         return f"{self.line}" if self.cell is None else f"cell {self.cell}:{self.line}"
 
     @property
     def end(self) -> int:
-        """Where on its first line it ends: one past the last column, without what stands on other lines, and for a loop
-        that goes on there without blanks and a comment behind its head."""
+        """The exclusive end column on the first line.
+
+        For a loop over several lines, trailing blanks and a comment after its head are excluded.
+        """
         if self.end_line == self.line:
             return min(self.end_column, len(self.text.rstrip()) + 1)
         return len(_HEAD.sub("", self.text).rstrip()) + 1
@@ -56,9 +60,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Finding:
-    """One loop over layers, a remark, or a file that was not read. `hints` are what else there is to say, each with its
-    kind; `related` is the place that the message speaks of, where that is not the loop; `framework` is that of the
-    layers of a loop that can be rewritten."""
+    """One loop over layers, a remark, or a file that was not read.
+
+    `hints` are further sentences, each with its kind. `related` is the place that the message mentions if it is not the
+    loop itself. `framework` is the framework of the layers if the loop can be rewritten.
+    """
 
     rule: str
     level: Level
@@ -72,7 +78,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Comment:
-    """A comment that is to silence a loop and does not: what is said of it."""
+    """A suppression comment that suppresses nothing, with the message to report."""
 
     place: Place
     rule: str
@@ -82,7 +88,7 @@ class Comment:
 
 @dataclass(frozen=True)
 class Reached:
-    """What commands run of the loops: in words, by the place of a loop, and the places of those that they show."""
+    """The loops that commands ran: sentences about each loop, and the loops with at least two iterations."""
 
     said: Mapping[Place, tuple[str, ...]]
     shown: Set[Place]
@@ -90,8 +96,9 @@ class Reached:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was found, in order of path and line. `folder` is the one that paths are shown relative to; `reached`
-    is None unless commands were run."""
+    """All findings, in order of path and line. Paths are shown relative to `folder`; `reached` is None unless commands
+    were run.
+    """
 
     analysis: Analysis
     items: tuple[Finding, ...]
@@ -102,21 +109,21 @@ class Findings:
     reached: Reached | None = None
 
     def path(self, mark: Mark) -> str:
-        """The path of a place as people read it."""
+        """The path as shown to people."""
         return shown(mark.path, self.folder)
 
     def uri(self, mark: Mark) -> str:
-        """The path of a place as other tools read it, with slashes."""
+        """The path as other tools read it, with slashes."""
         path = mark.path
         return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.as_posix()
 
     def where(self, finding: Finding) -> str:
-        """`model.py:12`; of a file that was not read its path alone."""
+        """`model.py:12`, or only the path if the file was not read."""
         path = self.path(finding.mark)
         return path if finding.rule == SKIPPED else f"{path}:{finding.mark.named}"
 
     def fingerprints(self) -> tuple[str, ...]:
-        """What tells each finding from the others and stays where lines are put above it."""
+        """Identifiers that are unique per finding and do not change if lines are inserted above it."""
         seen: Counter[tuple[str, str, str]] = Counter()
         made = []
         for each in self.items:
@@ -126,7 +133,7 @@ class Findings:
         return tuple(made)
 
     def sentence(self) -> str:
-        """What all of it comes to."""
+        """The summary, in one sentence."""
         plans = [loop for loop in self.analysis.loops if isinstance(loop, Plan)]
         open_ = sum(isinstance(loop, Refusal) and loop.open for loop in self.analysis.loops)
         count = len(self.analysis.loops) - open_
@@ -163,8 +170,10 @@ def findings(
     colour: bool = False,
     summary: bool = True,
 ) -> Findings:
-    """The loops and remarks of an analysis with the comments that silence nothing, then the files that were not read.
-    `texts` are those of the files."""
+    """Collect the loops and remarks of an analysis and the comments without effect, then the files that were not read.
+
+    `texts` holds the text of each file.
+    """
     once = Once(folder)
     loops = [(loop.place, _loop(loop, texts, once, reached)) for loop in analysis.loops]
     said = list(comments)
@@ -206,7 +215,7 @@ def _skipped(each: Skipped, folder: Path) -> Finding:
 
 
 def mark_of(place: Place, texts: Mapping[Path, str]) -> Mark:
-    """A place in lines and columns; in a file whose text is not known, in lines."""
+    """Convert a place to lines and columns, or only lines if the text of the file is not in `texts`."""
     lines, text = place.cell or place.span, texts.get(place.path)
     number = place.cell.number if place.cell is not None else None
     if text is None:

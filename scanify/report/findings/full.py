@@ -1,4 +1,4 @@
-"""`scanify check --format full`: each finding with its line of the source, a caret below what is meant, and hints."""
+"""`scanify check --format full`: each finding with its source line, carets below the code it is about, and hints."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _TAB = "    "
 
 
 def render(found: Findings) -> str:
-    """The findings one below the other, and a line that sums up."""
+    """Render the findings one below the other, and a summary."""
     lines: list[str] = []
     for each in found.items:
         lines += [head(found, each), *_source(found, each)]
@@ -22,7 +22,7 @@ def render(found: Findings) -> str:
 
 
 def _source(found: Findings, each: Finding) -> Iterator[str]:
-    """The line of the loop, and that of the place that the message speaks of, below carets and dashes."""
+    """Yield the line of the loop and any related line, with carets and dashes below them."""
     style, related = Style(colour=found.colour), each.related
     if not each.mark.text:
         return
@@ -49,12 +49,12 @@ def _source(found: Findings, each: Finding) -> Iterator[str]:
 
 
 def _drawn(text: str) -> str:
-    """As a terminal draws it, without what it would act on."""
+    """Replace tabs and control characters by printable text."""
     return visible(text.replace("\t", _TAB))
 
 
 def _columns(text: str) -> int:
-    """How many columns of a terminal a text takes: wide characters take two, accents none."""
+    """The display width of a text: wide characters take two columns, combining characters none."""
     return sum(
         0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
     )

@@ -1,4 +1,4 @@
-"""`scanify check --format gitlab`: a report of GitLab's Code Quality, a JSON array."""
+"""`scanify check --format gitlab`: a GitLab Code Quality report, which is a JSON array."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ _SEVERITIES = {Level.ERROR: "major", Level.WARNING: "minor", Level.NOTE: "info"}
 
 
 def render(found: Findings) -> str:
-    """One object a finding, each with a fingerprint of its own."""
+    """Render one object per finding, each with its own fingerprint."""
     marks = zip(found.items, found.fingerprints(), strict=True)
     return json.dumps([_issue(found, *each) for each in marks], indent=2, ensure_ascii=False) + "\n"
 

@@ -1,4 +1,4 @@
-"""`scanify check --format json`: the object that other tools rely on."""
+"""`scanify check --format json`: an object in a stable format for other tools."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ VERSION = 2
 
 
 def render(every: Findings) -> str:
-    """One JSON object, with paths relative to the folder where they lie below it."""
+    """Render one JSON object, with paths relative to the folder if they are below it."""
     analysis, folder = every.analysis, every.folder
     once = Once(folder)
     document = {
@@ -65,7 +65,7 @@ def _at(place: Place, folder: Path) -> dict[str, Any]:
 
 
 def _runs(loop: Plan | Refusal, every: Findings) -> dict[str, Any]:
-    """What commands run of a loop, if any were run."""
+    """Describe what the commands showed about a loop; empty if no commands were run."""
     reached = every.reached
     if reached is None:
         return {}

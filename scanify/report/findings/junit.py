@@ -1,4 +1,4 @@
-"""`scanify check --format junit`: JUnit XML, a suite a file, a test a finding."""
+"""`scanify check --format junit`: JUnit XML with one suite per file and one test per finding."""
 
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -10,9 +10,9 @@ _KINDS = {Level.ERROR: "error", Level.WARNING: "failure", Level.NOTE: "skipped"}
 
 
 def render(found: Findings) -> str:
-    """A loop that can be rewritten is a failure, one that stays a skipped test, a file that was not read an error.
+    """Report a loop that can be rewritten as a failure, any other loop as skipped, and an unreadable file as an error.
 
-    Without any finding there is one test, which passes: many readers take a document without tests for a fault.
+    If nothing was found, the document has one passing test, since many readers reject a document without tests.
     """
     root = Element("testsuites", name="scanify check")
     for path, each in groupby(found.items, key=lambda one: found.uri(one.mark)):

@@ -1,16 +1,16 @@
-"""`scanify check --format markdown`: a table for a pull request or the summary of a job."""
+"""`scanify check --format markdown`: a table for a pull request or a job summary."""
 
 import re
 
 from scanify.report.findings.finding import Finding, Findings
 from scanify.report.visible import visible
 
-# What Markdown or GitHub would read as more than text.
+# Characters with a special meaning in Markdown or on GitHub.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~@])")
 
 
 def render(found: Findings) -> str:
-    """A sentence, and where there are findings a table of them."""
+    """Render a summary and, if there are findings, a table of them."""
     lines = [f"**scanify check:** {_text(found.sentence())}"]
     if found.items:
         lines += ["", "| where | rule | what |", "|---|---|---|", *(_row(found, each) for each in found.items)]

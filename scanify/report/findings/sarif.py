@@ -1,4 +1,4 @@
-"""`scanify check --format sarif`: SARIF 2.1.0, which code scanning of GitHub and others read."""
+"""`scanify check --format sarif`: SARIF 2.1.0, read by GitHub code scanning and other tools."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ _ROOT = "SRCROOT"
 
 
 def render(found: Findings) -> str:
-    """One log with one run; files that were not read are notifications of it."""
+    """Render one log with one run; files that were not read become notifications of the run."""
     loops = [(each, mark) for each, mark in zip(found.items, found.fingerprints(), strict=True) if each.rule != SKIPPED]
     rules = sorted({each.rule for each, _ in loops})
     run = {
@@ -75,7 +75,7 @@ def _result(found: Findings, each: Finding, fingerprint: str, index: int) -> dic
 
 def _location(found: Findings, mark: Mark) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": _artifact(found.folder, mark.path)}
-    if mark.text and mark.cell is None:  # the lines of a notebook's file are those of its JSON
+    if mark.text and mark.cell is None:  # SARIF would count lines in the JSON of a notebook
         place["region"] = {
             "startLine": mark.line,
             "startColumn": mark.column,

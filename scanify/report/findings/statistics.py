@@ -1,4 +1,4 @@
-"""`scanify check --statistics`: how often each rule was found."""
+"""`scanify check --statistics`: the number of findings per rule."""
 
 import json
 from collections import Counter
@@ -8,7 +8,7 @@ from scanify.rules import find_rule
 
 
 def render(found: Findings, form: str) -> str:
-    """A line a rule, those found most often first; as JSON an array of objects."""
+    """Render one line per rule, most frequent first, or an array of objects if `form` is "json"."""
     counts = sorted(Counter(each.rule for each in found.items).items(), key=lambda each: (-each[1], each[0]))
     rows = [(count, rule, "a file was not read" if rule == SKIPPED else find_rule(rule).name) for rule, count in counts]
     if form == "json":

@@ -1,4 +1,4 @@
-"""Colours of a terminal, where they are wanted."""
+"""Optional terminal colours."""
 
 import click
 
@@ -8,19 +8,19 @@ _LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
 
 
 class Style:
-    """Texts as they are, or with the codes of a terminal around them."""
+    """Styles text with terminal codes if colours are enabled, and otherwise returns it unchanged."""
 
     def __init__(self, *, colour: bool) -> None:
         self._colour = colour
 
     def bold(self, text: str) -> str:
-        """What is looked for first: a place."""
+        """Style a place, which readers look for first."""
         return click.style(text, bold=True) if self._colour else text
 
     def faint(self, text: str) -> str:
-        """What frames the source: numbers of lines."""
+        """Style line numbers and other framing around source."""
         return click.style(text, fg="blue") if self._colour else text
 
     def level(self, text: str, level: Level) -> str:
-        """What says how much a finding matters."""
+        """Style text in the colour of a severity."""
         return click.style(text, fg=_LEVELS[level], bold=True) if self._colour else text

@@ -1,4 +1,4 @@
-"""Profiles as text, JSON and HTML. What is named here needs rich, which a call imports."""
+"""Profiles as text, JSON and HTML. The functions exported here need rich, which is imported on the first call."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A profile as one page that needs nothing else: the programs of each case, and bars for the loops they come from."""
+"""A profile as a self-contained page: the programs of each case, and bars for the loops they come from."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from scanify.verify.verdict import CaseResult
 
 
 def profile_html(profile: Profile) -> str:
-    """The page, to be written as UTF-8."""
+    """Render the page, to be written as UTF-8."""
     over = list(profile.over())
     ran_on = ", ".join(f"{name} {version}" for name, version in profile.versions)
     title = "over budget" if over else "could not be profiled" if profile.failed else _title(profile)

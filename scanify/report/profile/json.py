@@ -1,4 +1,4 @@
-"""A profile as the one JSON object that `scanify profile --format json` prints."""
+"""A profile as the JSON object that `scanify profile --format json` prints."""
 
 from typing import Any
 
@@ -11,11 +11,12 @@ VERSION = 1
 
 
 def profile_json(profile: Profile) -> dict[str, Any]:
-    """The object, ready for `json.dumps(..., allow_nan=False)`.
+    """Return an object for `json.dumps(..., allow_nan=False)`.
 
-    A case has `error` (null, or why there is no profile) and its `programs`: each with its size, times (null where not
-    measured) and `loops`, where `depth` is the number of loops listed around a loop, `saves` about how many lines less
-    there would be with a scan, and `advice` what scanify says of it. `rewritten` are the programs after a rewrite.
+    Each case has `error` (null, or why there is no profile) and its `programs`, each with its size, times (null if not
+    measured) and `loops`. In a loop, `depth` is the number of enclosing loops in the list, `saves` is roughly the
+    number of lines that a scan would save, and `advice` is the finding of scanify. `rewritten` holds the programs
+    after a rewrite.
     """
     return {
         "version": VERSION,

@@ -1,4 +1,4 @@
-"""What a profile's reports are made of: cases, what `check` says of their loops, and what a budget allows."""
+"""The data of a profile report: cases, the findings of `check` on their loops, and the budget."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from scanify.verify.verdict import CaseResult
 
 @dataclass(frozen=True)
 class Profile:
-    """The cases that were profiled, and what scanify says of loops, by file and line; `budget` in StableHLO lines."""
+    """The profiled cases, and the findings on loops by file and line; `budget` is in StableHLO lines."""
 
     cases: tuple[CaseResult, ...]
     said: Mapping[tuple[str, int], str]
@@ -21,11 +21,11 @@ class Profile:
         return any(case.startup is None for case in self.cases)
 
     def advice(self, loop: SourceLoop) -> str:
-        """What can be done about a loop; "" where nothing is known of it."""
+        """The advice on a loop, or "" if there is none."""
         return self.said.get((loop.path, loop.line), "")
 
     def over(self) -> Iterator[str]:
-        """What is larger than the budget allows, each as a sentence that names the loop to look at."""
+        """Yield a sentence for each program above the budget, naming its largest loop."""
         if self.budget is None:
             return
         for case in self.cases:
@@ -45,5 +45,5 @@ def _blamed(program: Program) -> str:
 
 
 def part(share: Share, program: Program) -> str:
-    """The part of a program that a loop makes: `91 %`."""
+    """The share of a program that comes from a loop: `91 %`."""
     return f"{100 * share.lines / program.lines:.0f} %"

@@ -1,4 +1,4 @@
-"""A profile as text: the programs of a case in one table, and for each the loops that it comes from."""
+"""A profile as text: one table of the programs of a case, and for each program the loops that it comes from."""
 
 from io import StringIO
 
@@ -14,7 +14,7 @@ from scanify.verify.profile.startup import Program, Startup
 
 
 def print_profile(profile: Profile, console: Console) -> None:
-    """Print the report: with colours on a terminal, as plain ASCII otherwise."""
+    """Print the report, in colour on a terminal and as plain ASCII elsewhere."""
     for case in profile.cases:
         print_line(console, Text(case.name, style="bold"))
         if case.startup is None:
@@ -35,7 +35,7 @@ def print_profile(profile: Profile, console: Console) -> None:
 
 
 def profile_text(profile: Profile, width: int = 100) -> str:
-    """The report as plain text."""
+    """Render the report as plain text."""
     stream = StringIO()
     print_profile(profile, Console(file=stream, width=width, force_terminal=False, color_system=None))
     return stream.getvalue()
@@ -86,10 +86,10 @@ def _print_loops(profile: Profile, program: Program, console: Console) -> None:
 
 
 def seconds(value: float | None) -> str:
-    """A time; - where it was not measured."""
+    """A time, or - if it was not measured."""
     return "-" if value is None else in_seconds(value)
 
 
 def size(value: int | None) -> str:
-    """Bytes in binary units; - where they were not measured."""
+    """A size in binary units, or - if it was not measured."""
     return "-" if value is None else human_bytes(value)

@@ -1,4 +1,4 @@
-"""Verifications as text, JSON, HTML, Markdown and JUnit. What is named here needs rich, which a call imports."""
+"""Verifications as text, JSON, HTML, Markdown and JUnit. The functions here need rich, imported on the first call."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The measurements that reports show: what each is called, its value, and how it is written."""
+"""The measurements in reports: their names, values and formatting."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,9 +13,10 @@ LOOP = "(loop)"
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured quantity. `heading` stands over a column, `title` over a plot; `show` writes a value with its unit.
+    """One measured quantity.
 
-    `tick` writes a round value at an axis; `unit` is what its steps are powers of: 1024 for bytes.
+    `heading` is the title of a column, `title` the title of a plot. `show` formats a value with its unit, `tick`
+    a round value at an axis. Steps of an axis are powers of `unit`: 1024 for bytes.
     """
 
     heading: str
@@ -26,7 +27,7 @@ class Figure:
     unit: int = 10
 
     def of(self, measured: Measurement) -> float | None:
-        """The value, or None where it was not measured or is no number."""
+        """Return the value, or None if it was not measured, is not finite or is negative."""
         value = self.value(measured)
         return value if value is not None and math.isfinite(value) and value >= 0 else None
 
@@ -40,7 +41,7 @@ def _bytes(value: float) -> str:
 
 
 def _briefly(value: float) -> str:
-    """`12.3 ms`, or seconds: one run of a small model takes microseconds."""
+    """Format as `12.3 ms`, or in seconds from 1 s on; a run of a small model takes microseconds."""
     return in_seconds(value) if value >= 1 else f"{1e3 * value:.3g} ms"
 
 
@@ -62,21 +63,21 @@ STEP = Figure("one run", "Seconds of one run of the gradient", lambda m: m.step_
 CALL = Figure("one call", "Seconds of one run of the call alone", lambda m: m.call_seconds, _briefly, _tick)
 
 EVERY = (SAVED, TEMPORARIES, STABLEHLO, TRACE, LOWER, COMPILE, STEP, CALL)
-# What a reader compares with the loop's first.
+# The figures compared with the loop's in the short table.
 SHORT = (SAVED, STABLEHLO, COMPILE)
 PLOTTED = (COMPILE, STABLEHLO, TEMPORARIES, SAVED)
 
 
 def rows(case: CaseResult) -> tuple[tuple[str, Measurement], ...]:
-    """The loop's measurements, and those of each policy."""
+    """Return the measurements of the loop and of each policy."""
     return ((LOOP, case.original), *((policy.policy, policy.measured) for policy in case.policies))
 
 
 def measured(case: CaseResult, figures: Sequence[Figure]) -> tuple[Figure, ...]:
-    """Those of `figures` that the loop or any policy has."""
+    """Return the figures that were measured for the loop or any policy."""
     return tuple(figure for figure in figures if any(figure.of(row) is not None for _, row in rows(case)))
 
 
 def backend(case: CaseResult) -> str | None:
-    """What the programs were compiled for."""
+    """Return the backend that the programs were compiled for."""
     return next((row.backend for _, row in rows(case) if row.backend is not None), None)

@@ -1,4 +1,4 @@
-"""A verification as one page that needs nothing else: no scripts, no network, its style and its plots within."""
+"""A verification as a self-contained page: no scripts, no network access, inline style and plots."""
 
 import re
 from collections.abc import Sequence
@@ -33,14 +33,14 @@ _MEANINGS = (
     ("depth", "NOT RUN if a rewritten loop runs fewer than two iterations, which shows nothing of a scan"),
 )
 _LINES = 5_000
-# From more cases than this on, those that are good are shown in short.
+# With more cases than this, good cases are shown in short form.
 _MANY = 3
-# The policies that are to keep what a scan without remat keeps.
+# Policies that should save the same values as a scan without remat.
 _SAVE_ALL = ("none", "save_all")
 
 
 def verification_html(verification: Verification) -> str:
-    """The page, to be written as UTF-8."""
+    """Render the page, to be written as UTF-8."""
     head, rest = summary(verification)
     banner = tag(
         "header",
@@ -50,7 +50,7 @@ def verification_html(verification: Verification) -> str:
         tag("p", ran_on(verification), class_="muted"),
         class_="good" if verification.good else "bad",
     )
-    # What is wrong comes first.
+    # Failures come first.
     cases = sorted(verification.cases, key=lambda case: case.good)
     many = len(cases) > _MANY
     sections = [case_section(number, case, fold=many and case.good) for number, case in enumerate(cases, 1)]
@@ -87,9 +87,9 @@ def _verdicts(cases: Sequence[CaseResult], *, many: bool) -> Markup:
 
 
 def _group(number: int, case: CaseResult, *, short: bool) -> Markup:
-    """The rows of one case: a row a policy, with what holds for all of them over all rows.
+    """Render a row per policy; verdicts that hold for all policies span the rows.
 
-    `short`: one row for all policies where their verdicts are the same.
+    With `short`, one row covers all policies if their verdicts are equal.
     """
     more = tag("span", about(case), class_="muted") if about(case) else ""
     name = join([tag("a", _breakable(case.case), href=f"#case-{number}"), more])
@@ -125,7 +125,7 @@ def _group(number: int, case: CaseResult, *, short: bool) -> Markup:
 
 
 def _breakable(name: str) -> Markup:
-    """A name that may go on in the next line after `/`, `:`, `.` and `_`."""
+    """A name that may be wrapped after `/`, `:`, `.` and `_`."""
     return join([tag("wbr") if part == "" else part for part in re.split(r"(?<=[/:._])()", name)])
 
 
@@ -143,12 +143,12 @@ def _cell(verdict: Verdict | None) -> Markup:
 
 
 def scrolled(table: Markup, name: str) -> Markup:
-    """A table that scrolls by itself where the page is too narrow for it; the keyboard reaches it."""
+    """A table that scrolls by itself on a narrow page and can be focused with the keyboard."""
     return tag("div", table, class_="wide", role="region", aria_label=name, tabindex="0")
 
 
 def _advice(verification: Verification) -> list[Markup]:
-    """Where scanning does not pay, where that was asked."""
+    """List where scanning does not pay, if advice was requested."""
     items = [tag("li", tag("strong", f"{name}: ") if name else "", prose(said)) for name, said in advice(verification)]
     if not items:
         return []
@@ -170,7 +170,7 @@ def _diff(files: Sequence[FileDiff]) -> Markup:
 
 
 def _said(kind: str) -> Markup:
-    """What a screen reader says of a line that the eye sees by its sign and colour."""
+    """The prefix by which a screen reader tells added lines from removed ones."""
     return tag("span", f"{kind}: ", class_="hidden") if kind in ("added", "removed") else Markup("")
 
 

@@ -1,4 +1,4 @@
-"""The section of one case in the page: what differs and where, findings, measurements, what it printed."""
+"""The section of one case in the page: differences and their places, findings, measurements, and printed output."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _PRINTED = 400
 
 
 def case_section(number: int, case: CaseResult, *, fold: bool) -> Markup:
-    """Everything there is to say on the case, opened by a click if `fold`; `number` makes names in the page unique."""
+    """Render all results of a case, collapsed if `fold`; `number` makes ids in the page unique."""
     ident = f"case-{number}"
     heading = tag("h2", case.case, id=ident)
     more = about(case)
@@ -43,7 +43,7 @@ def case_section(number: int, case: CaseResult, *, fold: bool) -> Markup:
 
 
 def status(verdict: Verdict) -> Markup:
-    """The status, told by a symbol, a word and a colour."""
+    """Show a status by symbol, word and colour."""
     kind = verdict.status.value.lower().replace(" ", "-")
     return badge(kind, _SYMBOLS[verdict.status], verdict.status.value)
 
@@ -53,13 +53,13 @@ def badge(kind: str, symbol: str, word: str) -> Markup:
 
 
 def prose(sentence: str) -> Markup:
-    """A sentence in which backticks quote code; line ends stay."""
+    """Render a sentence with code in backticks; line ends are kept."""
     parts = re.split(r"`([^`]+)`", sentence.strip())
     return join(text(part) if at % 2 == 0 else tag("code", part) for at, part in enumerate(parts))
 
 
 def _verdicts(case: CaseResult) -> list[Markup]:
-    """What there is to say on each verdict: plain proofs in one line."""
+    """List the statements on the verdicts, with plain proofs joined in one line."""
     said = statements(case)
     items = [_statement(each) for each in said if not each.plain]
     proved = [each.what for each in said if each.plain]
@@ -140,7 +140,7 @@ def _mesh(found: OnMesh) -> list[Markup]:
 
 
 def _section(title: str, headings: Sequence[str], body: Sequence[Markup], *legend: Markup) -> list[Markup]:
-    """A table under its title."""
+    """A table below its title."""
     heads = [tag("th", each, scope="col") for each in headings]
     table = tag(
         "table",

@@ -1,4 +1,4 @@
-"""The plots of the page: each policy against the loop, and the same over the number of layers."""
+"""The plots of the page: each policy compared with the loop, and each over the number of layers."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from scanify.verify.verdict import CaseResult
 
 
 def bar_plots(ident: str, case: CaseResult) -> Markup:
-    """A bar plot of each figure that was measured, with the loop first."""
+    """Draw a bar plot of each measured figure, with the loop first."""
     plots = []
     for number, figure in enumerate(measured(case, PLOTTED)):
         drawn = [
@@ -23,7 +23,7 @@ def bar_plots(ident: str, case: CaseResult) -> Markup:
 
 
 def sweep_section(number: int, group: Sequence[CaseResult]) -> Markup:
-    """Plots over the number of layers, for variants that differ in nothing else."""
+    """Draw plots over the number of layers, for variants that differ in nothing else."""
     ident = f"layers-{number}"
     plots = []
     for at, figure in enumerate(PLOTTED):

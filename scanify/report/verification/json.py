@@ -1,4 +1,4 @@
-"""A verification as the one JSON object that `scanify verify --format json` prints."""
+"""A verification as the JSON object that `scanify verify --format json` prints."""
 
 import math
 from dataclasses import fields
@@ -11,19 +11,19 @@ from scanify.verify.training.losses import Losses
 from scanify.verify.verdict import CaseResult, Difference, LoopRun, Measurement, PolicyResult, Verdict, Verification
 
 VERSION = 1
-# The JSON Schema (2020-12) of the object. It describes what this release writes, to the last field.
+# The JSON Schema (2020-12) of the object. It describes every field that this release writes.
 SCHEMA_FILE = Path(__file__).resolve().parents[1] / "schema.json"
 
 
 def verification_json(verification: Verification) -> dict[str, Any]:
-    """The object, ready for `json.dumps(..., allow_nan=False)`; `SCHEMA_FILE` says what every field means.
+    """Return an object for `json.dumps(..., allow_nan=False)`; `SCHEMA_FILE` documents every field.
 
-    `version` is the version of this format: it grows where a field goes away or changes its meaning. A case has `error`
-    (null, or why nothing was compared), the verdicts that it has once for all policies (null where they do not apply),
-    the measurements of the loop (`original`), the `losses` of both versions in training, what both take on a mesh of
-    devices (`on_mesh`), `seconds` by step, and one entry a policy with the verdicts of outputs and gradients, the first
-    `difference` (null where none is known), measurements, findings (which make the verification fail) and notes (which
-    do not).
+    `version` is the version of this format; it increases if a field is removed or changes its meaning. A case has
+    `error` (null, or why nothing was compared), the verdicts that apply to all policies at once (null if not
+    applicable), the measurements of the loop (`original`), the `losses` of both versions in training, their cost on a
+    mesh of devices (`on_mesh`), `seconds` by step, and one entry per policy with the verdicts on outputs and gradients,
+    the first `difference` (null if unknown), measurements, findings (which make the verification fail) and notes
+    (which do not).
     """
     return {
         "version": VERSION,
@@ -104,7 +104,7 @@ def _losses(losses: Losses) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinities."""
+    """Replace infinities and NaN by None, since JSON has neither."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -1,4 +1,4 @@
-"""A verification as JUnit XML, as GitLab and Jenkins read it: a suite a case, a test a policy and check."""
+"""A verification as JUnit XML for GitLab and Jenkins: one suite per case, one test per policy and check."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Ve
 
 @dataclass(frozen=True)
 class _Test:
-    """One test: `kind` is None where it passed, else the element that says how it did not."""
+    """One test; `kind` is None if it passed, else the name of the XML element for the result."""
 
     name: str
     kind: str | None = None
@@ -22,11 +22,11 @@ class _Test:
 
 
 def verification_junit(verification: Verification) -> str:
-    """An XML 1.0 document. FAILED is a failure, NOT RUN a skipped test, a case that could not be run an error.
+    """Render an XML 1.0 document. FAILED is a failure, NOT RUN a skipped test, a case that could not be run an error.
 
-    A case that is not good though nothing failed (all there is was not run, say) has a failing test `verified`, so
-    that a suite passes only where the case is good. The time of a suite is that of the case's process, the time of a
-    test what it took to trace, lower and compile its policy, which the test of its outputs has.
+    If a case is not good although nothing failed (for example, because nothing was run), it has a failing test
+    `verified`, so that a suite passes only if the case is good. The time of a suite is the time of the case's process;
+    the time to trace, lower and compile a policy is reported for the test of its outputs.
     """
     root = Element("testsuites", name="scanify verify")
     for case in verification.cases:
@@ -39,14 +39,14 @@ def verification_junit(verification: Verification) -> str:
 
 
 def _unshown(verification: Verification) -> Iterator[tuple[str, str]]:
-    """Properties with what no case shows of the rewrite."""
+    """Yield properties for the parts of the rewrite that no case shows."""
     for name in ("not_shown", "held_back"):
         if getattr(verification, name):
             yield name, getattr(verification, name)
 
 
 def _advice(case: CaseResult, verification: Verification) -> Iterator[tuple[str, str]]:
-    """Properties with what speaks against scanning in the case, where that was asked."""
+    """Yield properties with the arguments against scanning in this case, if advice was requested."""
     if verification.advice is None:
         return
     found = [each for each in verification.advice if each.case == case.name]
@@ -124,7 +124,7 @@ def _findings(name: str, texts: tuple[str, ...]) -> _Test:
 
 
 def _first_line(text: str) -> str:
-    """The first line that says something."""
+    """The first line that is not blank."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "no reason is given")
 
 
@@ -133,5 +133,5 @@ def _seconds(case: CaseResult) -> float:
 
 
 def _time(seconds: float) -> str:
-    """XML Schema's decimal has neither exponents nor infinities."""
+    """Format seconds as an XML Schema decimal, which has neither exponents nor infinities."""
     return f"{seconds:.3f}" if 0 <= seconds < 1e15 else "0.000"

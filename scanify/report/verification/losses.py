@@ -1,22 +1,22 @@
-"""The losses of both versions while they are trained: the rows of a table."""
+"""The training losses of both versions, as rows of a table."""
 
 from scanify.verify.training.losses import Losses, Step
 
 HEADINGS = ("step", "original", "rewritten", "difference")
-# How many steps a table shows beside the worst one; JSON has all.
+# The number of steps that a table shows besides the worst one; JSON has all.
 _SHOWN = 20
 _FEW = 64
 
 
 def heading(found: Losses) -> str:
-    """`losses of 10 steps: the output, SGD (rate 0.01)`, and how many of the steps are shown if not all."""
+    """`losses of 10 steps: the output, SGD (rate 0.01)`, with the number of steps shown if not all are."""
     count, shown = len(found.steps), len(_chosen(found))
     some = f" ({shown} of them are shown)" if shown < count else ""
     return f"losses of {count:,} step{'s' if count > 1 else ''}{some}: {found.loss}, {found.optimizer}"
 
 
 def rows(found: Losses) -> list[tuple[str, ...]]:
-    """The shown steps, in the order of `HEADINGS`."""
+    """Return the shown steps, with the columns of `HEADINGS`."""
     return [
         (f"{at + 1:,}", *(f"{loss:.{found.digits}g}" for loss in (step.before, step.after)), _difference(step))
         for at, step in ((at, found.steps[at]) for at in _chosen(found))
@@ -24,7 +24,7 @@ def rows(found: Losses) -> list[tuple[str, ...]]:
 
 
 def _chosen(found: Losses) -> list[int]:
-    """The places of the shown steps: every one, or some that are as far apart, and the one that differs most."""
+    """Indices of the steps to show: all, or an even selection and the step with the largest difference."""
     count = len(found.steps)
     if count <= _SHOWN:
         return list(range(count))

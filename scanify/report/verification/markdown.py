@@ -1,4 +1,4 @@
-"""A verification as Markdown for a pull request: the verdict in a line that can stand alone, and what led to it."""
+"""A verification as Markdown for a pull request: the verdict in one line, then the details."""
 
 import re
 from collections.abc import Sequence
@@ -18,21 +18,22 @@ LIMIT = 60_000
 _SYMBOLS = {"PROVED": "✅", "VERIFIED": "✅", "FAILED": "❌", "NOT VERIFIED": "⚠️"}
 _FIGURES = (SAVED, TEMPORARIES, STABLEHLO, COMPILE, STEP)
 _SENTENCE, _MESSAGE, _HEADLINE = 1_500, 6_000, 1_000
-# What the last lines and the words on what was cut may take.
+# Room for the last lines and the notes on omitted parts.
 _RESERVE = 2_000
 _OPEN_CASES = 3
 
 
 def verification_markdown(verification: Verification, limit: int = LIMIT) -> str:
-    """GitHub Flavored Markdown of at most `limit` characters; what does not fit is cut, with a word on what was.
+    """Render GitHub Flavored Markdown of at most `limit` characters; parts that do not fit are cut, with a note.
 
-    The texts of others are escaped: none makes a link, mentions a person or breaks a table. `limit` is at least 5,000.
+    Text from elsewhere is escaped: it cannot create a link, mention a person or break a table. `limit` is at
+    least 5,000.
     """
     head, rest = summary(verification)
     lines = f"**scanify verify: {_SYMBOLS[head]} {head}** {prose(rest, _HEADLINE)}\n"
     foot = f"\n<sub>{prose(ran_on(verification), _HEADLINE)}</sub>\n"
     room = limit - len(lines) - len(foot) - _RESERVE
-    # Bad cases first, should there not be room for all.
+    # Bad cases first, in case there is no room for all.
     ordered = sorted(verification.cases, key=lambda case: case.good)
     shown: list[str] = []
     for case in ordered:
@@ -61,7 +62,7 @@ def verification_markdown(verification: Verification, limit: int = LIMIT) -> str
 
 
 def _advice(verification: Verification, room: int) -> str:
-    """Where scanning does not pay, as much of it as there is room for."""
+    """List where scanning does not pay, as far as there is room."""
     items = [f"- {code(name) + ': ' if name else ''}{prose(said)}\n" for name, said in advice(verification)]
     found = "\n**Advice**\n\n" if items else ""
     for item in items:
@@ -72,18 +73,18 @@ def _advice(verification: Verification, room: int) -> str:
 
 
 def prose(text: str, limit: int = _SENTENCE) -> str:
-    """A sentence that may quote code in backticks, as one line of Markdown that shows just that."""
+    """Render a sentence with code in backticks as one line of Markdown."""
     parts = re.split(r"`([^`]+)`", cut(" ".join(visible(text).split()), limit))
     return "".join(_escape(part) if at % 2 == 0 else code(part) for at, part in enumerate(parts))
 
 
 def code(text: str) -> str:
-    """`text` as code within a line, in tables too."""
+    """Render `text` as inline code that also works in tables."""
     return f"<code>{_escape(' '.join(visible(text).split()))}</code>"
 
 
 def _raw(text: str) -> str:
-    """`text` as one line within an HTML element, which Markdown does not look into."""
+    """Render `text` as one line within an HTML element, where Markdown is not parsed."""
     return _inert(escape(" ".join(visible(text).split()), quote=False))
 
 
@@ -92,7 +93,7 @@ def _escape(text: str) -> str:
 
 
 def _inert(text: str) -> str:
-    """Without what GitHub looks for in any text: people, issues, addresses, emoji, mathematics."""
+    """Disable everything that GitHub links or renders in plain text: people, issues, URLs, emoji, mathematics."""
     inert = re.sub(r"@|#(?=\d)|://|(?<=www)\.|:(?=[\w+-]+:)", r"\g<0><!-- -->", text)
     return inert.replace("$", "<span>$</span>")
 
@@ -138,7 +139,7 @@ def _table(case: CaseResult) -> str:
 
 
 def _lines(rule: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table: its first row is the heading."""
+    """A table whose first row is the heading."""
     return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
 
 
@@ -185,7 +186,7 @@ def _difference(difference: Difference | None) -> str:
 
 
 def _long_texts(verification: Verification) -> list[tuple[str, str, str]]:
-    """What is folded away: a name, the text, and the language to colour it by."""
+    """The collapsed texts: a name, the text, and the language for highlighting."""
     texts = [
         (f"What {title(case)} printed", case.output, "text")
         for case in verification.cases
@@ -196,7 +197,7 @@ def _long_texts(verification: Verification) -> list[tuple[str, str, str]]:
 
 
 def _details(name: str, text: str, language: str, room: int) -> str | None:
-    """The text in a box that opens, as many of its first lines as there is room for; None: no room."""
+    """Render a collapsed box with as many of the first lines as there is room for, or None if there is no room."""
     head = f"\n<details><summary>{_raw(cut(name, 200))}</summary>\n\n"
     tail = "\n</details>\n"
     lines = visible(text).rstrip("\n").split("\n")
@@ -222,5 +223,5 @@ def _fenced(text: str, language: str) -> str:
 
 
 def _fence(text: str) -> str:
-    """Longer than any run of backticks in the text."""
+    """A fence longer than any run of backticks in the text."""
     return "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))

@@ -1,4 +1,4 @@
-"""HTML and SVG in which every text is escaped, because only what `tag` made passes as it is."""
+"""HTML and SVG with all text escaped: only results of `tag` are inserted unescaped."""
 
 from collections.abc import Iterable
 from html import escape
@@ -9,26 +9,26 @@ _VOID = {"meta", "rect", "line", "path", "circle", "wbr"}
 
 
 class Markup(str):
-    """Text that is markup already. Make it with `tag`, `join` and `text`."""
+    """Text that is already markup. Create it with `tag`, `join` and `text`."""
 
     __slots__ = ()
 
 
 def text(plain: str) -> Markup:
-    """Plain text, escaped."""
+    """Escape plain text."""
     return Markup(escape(visible(plain)))
 
 
 def join(parts: Iterable[str], between: str = "") -> Markup:
-    """The parts in a row; those that are no markup are escaped."""
+    """Join parts, escaping those that are not markup."""
     return Markup(between.join(part if isinstance(part, Markup) else text(part) for part in parts))
 
 
 def tag(name: str, /, *inside: str, **attributes: object) -> Markup:
-    """`<name attribute="...">inside</name>`.
+    """Render `<name attribute="...">inside</name>`.
 
-    In names of attributes `_` stands for `-`, and one at the end is dropped: `class_`, `aria_label`. None leaves an
-    attribute out, True gives it without a value.
+    In attribute names, `_` becomes `-` and a trailing `_` is dropped: `class_`, `aria_label`. None omits an attribute,
+    and True renders it without a value.
     """
     given = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
     if name in _VOID:

@@ -1,4 +1,4 @@
-"""What both versions take on a mesh of devices: the rows of a table, and in words where a scan takes more."""
+"""The cost of both versions on a mesh of devices: the rows of a table, and sentences on scans that cost more."""
 
 from scanify.verify.children.limits import human_bytes
 from scanify.verify.mesh.axes import device_count
@@ -7,7 +7,7 @@ from scanify.verify.mesh.on_mesh import LOOP, OnMesh, Partitioned
 HEADINGS = ("program", "version", "arguments", "temporary", "collectives", "moved")
 NUMBERS = ("arguments", "temporary", "moved")
 LEGEND = "memory of one device; moved: bytes that go in or come out there; what is in a loop counts once a turn"
-# What partitioning leaves to chance (a scalar, the counter of a loop) is no difference.
+# Smaller differences come from partitioning, such as a scalar or a loop counter.
 _CLEARLY = 1.05
 
 
@@ -18,7 +18,7 @@ def heading(found: OnMesh) -> str:
 
 
 def rows(found: OnMesh) -> list[tuple[str, ...]]:
-    """One a program and version, in the order of `HEADINGS`."""
+    """Return one row per program and version, with the columns of `HEADINGS`."""
     return [
         (
             each.program,
@@ -33,7 +33,7 @@ def rows(found: OnMesh) -> list[tuple[str, ...]]:
 
 
 def mesh_remarks(found: OnMesh | None) -> tuple[str, ...]:
-    """Where a scan takes clearly more than the loop does, and what there is no figure of."""
+    """Describe where a scan costs clearly more than the loop, and figures that are unknown."""
     if found is None:
         return ()
     loops = {each.program: each for each in found.programs if each.version == LOOP}

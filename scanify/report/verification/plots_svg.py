@@ -1,4 +1,4 @@
-"""Two kinds of plot as inline SVG: bars of one quantity, and lines of it over a number. The page's CSS colours them."""
+"""Two kinds of plot as inline SVG: bar plots, and line plots over a number. The page's CSS colours them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,9 +10,9 @@ _WIDTH = 380
 _LABEL, _SHOWN, _ROW = 86, 78, 24
 _LEFT, _RIGHT, _TOP, _HEIGHT, _LEGEND = 66, 14, 10, 180, 18
 _COLUMNS = 3
-# From this ratio on, the smaller values would lie on the axis.
+# From this ratio on, the smaller values would coincide with the axis.
 _FAR = 30
-# A series is told by its marker and its dashes too, not by its colour alone.
+# Series also differ by marker and dashes, not only by colour.
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "5 5", "1 4", "12 4")
 _SERIES = len(_DASHES)
 _MARKS = (
@@ -26,7 +26,7 @@ _MARKS = (
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of a bar plot. `shown` is the value as it is written beside the bar; a bar without a value is not drawn."""
+    """A row of a bar plot. `shown` is the value as text, shown next to the bar; without a value no bar is drawn."""
 
     label: str
     value: float | None
@@ -36,14 +36,14 @@ class Bar:
 
 @dataclass(frozen=True)
 class Series:
-    """A line through `points`, (x, y) in order of x."""
+    """A line through `points`, which are (x, y) sorted by x."""
 
     label: str
     points: tuple[tuple[float, float], ...]
 
 
 def bars(ident: str, title: str, rows: Sequence[Bar]) -> Markup:
-    """Horizontal bars from zero, each with its label and value. `ident` must be unique in the page."""
+    """Draw horizontal bars from zero, each with its label and value. `ident` must be unique in the page."""
     top = max((row.value for row in rows if row.value is not None), default=0) or 1
     space = _WIDTH - _LABEL - _SHOWN
     drawn: list[Markup] = []
@@ -70,7 +70,7 @@ def bars(ident: str, title: str, rows: Sequence[Bar]) -> Markup:
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis of values: its ticks, and how a value is written beside one (`tick`) and in words (`show`)."""
+    """An axis of values: its ticks, and how to format a value at a tick (`tick`) and in text (`show`)."""
 
     show: Callable[[float], str]
     tick: Callable[[float], str]
@@ -78,10 +78,10 @@ class Scale:
 
 
 def lines(ident: str, title: str, over: str, series: Sequence[Series], scale: Scale) -> Markup:
-    """One line a series over the quantity `over`, with a legend below.
+    """Draw one line per series over the quantity `over`, with a legend below.
 
-    Values are drawn from zero, or on a logarithmic axis where the largest is more than 30 times the smallest: a loop
-    and a scan would else be a line and the axis.
+    The axis starts at zero, or is logarithmic if the largest value is more than 30 times the smallest; otherwise the
+    scan would coincide with the axis.
     """
     xs = sorted({x for each in series for x, _ in each.points})
     ys = [y for each in series for _, y in each.points]
@@ -129,7 +129,7 @@ def _legend(series: Sequence[Series], top: int) -> list[Markup]:
 
 
 def decades(low: float, high: float, unit: int = 10) -> list[float]:
-    """Powers of ten of `unit`s from `low` or a little less to `high` or a little more, eight at most."""
+    """Return at most eight values, powers of ten times powers of `unit`, that cover `low` to `high`."""
     if unit == 10:
         every = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
     else:
@@ -142,7 +142,7 @@ def decades(low: float, high: float, unit: int = 10) -> list[float]:
 
 
 def ticks(top: float, unit: int = 10) -> list[float]:
-    """Steps from zero to `top` or a little more, three to six of them: 1, 2 or 5 times a power of ten of `unit`s."""
+    """Return three to six steps from zero to at least `top`: 1, 2 or 5 times a power of ten of `unit`s."""
     if top <= 0:
         return [0.0, 1.0]
     scale = 1.0 if unit == 10 else float(unit) ** math.floor(math.log(top, unit) + 1e-9)
@@ -168,7 +168,7 @@ def _line(
 
 
 def _spread(xs: Sequence[float], across: Callable[[float], float]) -> list[float]:
-    """Those of the ticks that have room for their number: the first, the last, and what fits between."""
+    """Return the ticks whose numbers do not overlap: the first, the last, and as many as fit between."""
     kept: list[float] = []
     for x in (*xs[:1], *xs[-1:], *xs[1:-1]):
         if all(abs(across(x) - across(other)) >= 30 for other in kept):

@@ -1,4 +1,4 @@
-"""What there is to say on the verdicts of a case, each once: the same words in every format."""
+"""Statements about the verdicts of a case, without repetition: the same words in every format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,9 +35,10 @@ _ORDER = (Status.PROVED, Status.TESTED, Status.FAILED, Status.NOT_RUN)
 
 @dataclass(frozen=True)
 class Statement:
-    """A verdict in words. `what` was compared, and under which policies; `why` is "" where the status says it all.
+    """A verdict in words.
 
-    `difference` is the verdict's, or None where another statement tells it already.
+    `what` names the compared quantities and the policies. `why` is "" if the status says it all. `difference` is the
+    difference of the verdict, or None if another statement shows it already.
     """
 
     what: str
@@ -47,14 +48,14 @@ class Statement:
 
     @property
     def plain(self) -> bool:
-        """Whether it is a proof with nothing to add."""
+        """True if it is a proof with nothing to add."""
         return self.verdict.status is Status.PROVED and not self.verdict.reason
 
 
 def statements(case: CaseResult) -> tuple[Statement, ...]:
-    """What the verdicts of a case say, each once: parameters, outputs and gradients, then what follows from them.
+    """Describe the verdicts of a case without repetition: parameters, outputs and gradients, then the others.
 
-    Outputs and gradients that are plainly PROVED are left out: the table of policies says so.
+    Outputs and gradients that are PROVED without a reason are left out, since the table of policies shows them.
     """
     named = [Statement(name, verdict, said_once(name, verdict), verdict.difference) for name, verdict in once(case)]
     first = [each for each in named if each.what in ("depth", "parameters")]
@@ -75,7 +76,7 @@ def _by_verdict(policies: Sequence[PolicyResult]) -> list[Statement]:
     wrong = {policy.policy for policy in policies if policy.outputs.difference is not None}
     found = []
     for verdict, some in held.items():
-        # Where outputs differ, gradients differ in turn.
+        # If outputs differ, so do gradients.
         follows = "outputs" not in some and wrong.issuperset(some["gradients"])
         found.append(Statement(_where(some, names), verdict, reason(verdict), None if follows else verdict.difference))
     return found
@@ -90,7 +91,7 @@ def _where(some: Mapping[str, Sequence[str]], policies: Sequence[str]) -> str:
 
 
 def reason(verdict: Verdict) -> str:
-    """The reason without the difference, which has lines of its own."""
+    """The reason without the difference, which is shown on its own lines."""
     if verdict.difference is None:
         return verdict.reason
     shown = FIRST_DIFFERENCE + show_difference(verdict.difference)
@@ -98,7 +99,7 @@ def reason(verdict: Verdict) -> str:
 
 
 def said_once(name: str, verdict: Verdict) -> str:
-    """What a verdict on parameters, tangents, batched outputs or keys says: its reason, or what it means."""
+    """Describe a verdict that applies to all policies: its reason, or the meaning of its status."""
     return reason(verdict) or _ONCE[name][_ORDER.index(verdict.status)]
 
 
@@ -110,7 +111,7 @@ def under(some: Sequence[str], names: Sequence[str]) -> str:
 
 
 def by_policy(texts: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]:
-    """Each text once, with the policies it holds under."""
+    """Return each text once, with the policies it applies to."""
     held: dict[str, list[str]] = {}
     for policy, some in texts.items():
         for text in some:
@@ -119,24 +120,24 @@ def by_policy(texts: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]
 
 
 def findings(case: CaseResult) -> tuple[tuple[str, str], ...]:
-    """What is wrong beside the verdicts: the policies it holds under ("" for the case), and the finding."""
+    """Return the findings besides the verdicts, each with its policies ("" for the whole case)."""
     return (*(("", text) for text in case.findings), *by_policy({p.policy: p.findings for p in case.policies}))
 
 
 def notes(case: CaseResult) -> tuple[tuple[str, str], ...]:
-    """What is worth knowing and not wrong, as `findings`."""
+    """Return the notes, which are not failures, in the form of `findings`."""
     meshed = (("on the mesh", text) for text in mesh_remarks(case.on_mesh))
     return (*(("", text) for text in own_notes(case)), *by_policy({p.policy: p.notes for p in case.policies}), *meshed)
 
 
 def own_notes(case: CaseResult) -> tuple[str, ...]:
-    """The notes on the case itself, with what there is to say of its seconds."""
+    """Return the notes on the case itself, including any remark on its running time."""
     pace = "" if case.pace is None else remark(case.pace)
     return (*case.notes, *([pace] if pace else []))
 
 
 def advice(verification: Verification) -> tuple[tuple[str, str], ...]:
-    """Where scanning does not pay: the case ("" for all of them), and why. () where nobody asked."""
+    """Return pairs of a case ("" for all cases) and a reason against scanning; () if advice was not requested."""
     if verification.advice is None:
         return ()
     found = tuple((each.case, each.text) for each in verification.advice)
@@ -144,13 +145,13 @@ def advice(verification: Verification) -> tuple[tuple[str, str], ...]:
 
 
 def sides(difference: Difference) -> tuple[tuple[str, Operation], ...]:
-    """The operations of both versions that part, as far as known."""
+    """Return the first operations that differ in the two versions, as far as known."""
     both = (("before", difference.before), ("after", difference.after))
     return tuple((side, operation) for side, operation in both if operation is not None)
 
 
 def place(operation: Operation) -> str:
-    """`gpt/model.py:41 layer 3`, or "" where nothing is known."""
+    """`gpt/model.py:41 layer 3`, or "" if nothing is known."""
     file = "" if operation.file is None else operation.file + (f":{operation.line}" if operation.line else "")
     layer = "" if operation.layer is None else f"layer {operation.layer}"
     return " ".join(part for part in (file, layer) if part)

@@ -1,4 +1,4 @@
-"""What a verification comes to, in one line: the same in every format."""
+"""One-line summary of a verification, the same in every format."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ _NAMES = 5
 
 
 def summary(verification: Verification) -> tuple[str, str]:
-    """One of PROVED, VERIFIED (some of it by tests), FAILED and NOT VERIFIED, and what there is to say with it."""
+    """Return PROVED, VERIFIED (in part by tests), FAILED or NOT VERIFIED, and the rest of the summary."""
     cases = verification.cases
     unshown = "".join(f"; {each}" for each in (verification.not_shown, verification.held_back) if each)
     bad = [case for case in cases if not case.good]
@@ -30,7 +30,7 @@ def summary(verification: Verification) -> tuple[str, str]:
 
 
 def _provided(cases: Sequence[CaseResult]) -> str:
-    """For what alone that holds, with the number of cases where it is not all."""
+    """The conditions under which the result holds, with the number of cases if a condition does not apply to all."""
     found = dict.fromkeys(case.proviso for case in cases if case.proviso)
     said = []
     for proviso in found:
@@ -44,7 +44,7 @@ def _without(policies: Sequence[str]) -> str:
 
 
 def once(case: CaseResult) -> tuple[tuple[str, Verdict], ...]:
-    """The verdicts that a case has once for all policies, by name; those that do not apply are left out."""
+    """Return the verdicts that apply to all policies at once, by name; those that do not apply are left out."""
     named = (
         ("depth", case.depth),
         ("parameters", case.parameters),
@@ -58,7 +58,7 @@ def once(case: CaseResult) -> tuple[tuple[str, Verdict], ...]:
 
 
 def verdicts(case: CaseResult) -> list[Verdict]:
-    """Every verdict of the case, but for a training that is TESTED: losses can be nothing else."""
+    """Return every verdict of the case except a successful training, whose losses can only be TESTED."""
     shown = (policy for policy in case.policies if not policy.unsupported)
     both = [verdict for policy in shown for verdict in (policy.outputs, policy.gradients)]
     trained = case.training if case.training is not None and case.training.good else None
@@ -66,7 +66,7 @@ def verdicts(case: CaseResult) -> list[Verdict]:
 
 
 def arguments(case: CaseResult) -> str:
-    """The variant in words: `batch=4, seq=16`."""
+    """Describe the variant: `batch=4, seq=16`."""
     return ", ".join(f"{name}={value}" for name, value in case.variant)
 
 
@@ -76,7 +76,7 @@ def title(case: CaseResult) -> str:
 
 
 def about(case: CaseResult) -> str:
-    """What a reader should know of the case beside its name: its variant, the layers, and that it was not run again."""
+    """Describe the case: its variant, its layers, its conditions, and whether the result was cached."""
     parts = [arguments(case)] if case.variant else []
     parts += [layers(case)] if case.layers is not None else []
     parts += [case.proviso] if case.proviso else []
@@ -85,7 +85,7 @@ def about(case: CaseResult) -> str:
 
 
 def layers(case: CaseResult) -> str:
-    """How many layers ran: `6 layers`, `2 loops of 4 and 8 layers`."""
+    """Describe how many layers ran: `6 layers`, `2 loops of 4 and 8 layers`."""
     ran = [run.iterations for run in case.loops if run.iterations is not None]
     if len(ran) < 2:
         return count(case.layers or 0, "layer")
@@ -95,7 +95,7 @@ def layers(case: CaseResult) -> str:
 
 
 def ran_on(verification: Verification) -> str:
-    """`python 3.11.7, jax 0.10.2; 12.3 s`: the versions, and the seconds that all cases took."""
+    """Describe the versions and the total time of all cases: `python 3.11.7, jax 0.10.2; 12.3 s`."""
     ran = ", ".join(f"{name} {version}" for name, version in verification.versions)
     total = sum(seconds for case in verification.cases for step, seconds in case.seconds if step == "total")
     return f"{ran}{'; ' if ran else ''}{in_seconds(total)}"
@@ -108,7 +108,7 @@ def count(number: int, noun: str) -> str:
 
 
 def in_seconds(seconds: float) -> str:
-    """Three digits or so: `0.61 s`, `63.1 s`, `612 s`."""
+    """Format to about three digits: `0.61 s`, `63.1 s`, `612 s`."""
     return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s" if seconds < 100 else f"{seconds:,.0f} s"
 
 

@@ -1,4 +1,4 @@
-"""Variants of a case that differ in their number of layers, as lines of a plot over it."""
+"""Variants of a case that differ in their number of layers, as series for a plot over that number."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from scanify.verify.verdict import CaseResult
 
 
 def sweeps(cases: Sequence[CaseResult]) -> tuple[tuple[CaseResult, ...], ...]:
-    """Groups of results of one case, in order of layers, that differ in the number of layers and nothing else.
+    """Group the results of one case that differ only in the number of layers, sorted by that number.
 
-    Which argument sets that number is found by its values: one goes with each number of layers.
+    The argument that sets the number is recognised by its values: each corresponds to one number of layers.
     """
     found: list[tuple[CaseResult, ...]] = []
     for name in dict.fromkeys(case.case for case in cases):
@@ -24,7 +24,7 @@ def sweeps(cases: Sequence[CaseResult]) -> tuple[tuple[CaseResult, ...], ...]:
 
 
 def series(group: Sequence[CaseResult], figure: Figure) -> tuple[Series, ...]:
-    """The loop's line and that of each policy, with the points that were measured."""
+    """Return a series for the loop and for each policy, with the points that were measured."""
     points: dict[str, list[tuple[float, float]]] = {}
     for case in group:
         for label, measured in rows(case):
@@ -35,7 +35,7 @@ def series(group: Sequence[CaseResult], figure: Figure) -> tuple[Series, ...]:
 
 
 def fixed(group: Sequence[CaseResult]) -> tuple[tuple[str, str], ...]:
-    """The arguments that are the same in all of the group."""
+    """Return the arguments that are equal in all variants of the group."""
     return tuple(pair for pair in group[0].variant if all(pair in case.variant for case in group))
 
 

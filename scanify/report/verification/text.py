@@ -1,4 +1,4 @@
-"""A verification as text: a table of verdicts a case, what differs and where, and one line that sums up."""
+"""A verification as text: a table of verdicts per case, the differences and their places, and a summary."""
 
 import textwrap
 from io import StringIO
@@ -22,7 +22,7 @@ _OUTPUT_LINES = 20
 
 
 def print_verification(verification: Verification, console: Console) -> None:
-    """Print the report on `console`: with colours and rules on a terminal, as plain ASCII otherwise."""
+    """Print the report on `console`, with colours and rules on a terminal and as plain ASCII elsewhere."""
     for case in verification.cases:
         _print_case(case, console)
     for name, said in advice(verification):
@@ -31,7 +31,7 @@ def print_verification(verification: Verification, console: Console) -> None:
 
 
 def verification_text(verification: Verification, width: int = 80) -> str:
-    """The report as plain text; tables and paragraphs are `width` characters wide at most."""
+    """Render the report as plain text; tables and paragraphs are at most `width` characters wide."""
     stream = StringIO()
     print_verification(verification, Console(file=stream, width=width, force_terminal=False, color_system=None))
     return stream.getvalue()
@@ -59,7 +59,7 @@ def _print_case(case: CaseResult, console: Console) -> None:
 
 
 def _print_heading(case: CaseResult, console: Console) -> None:
-    """The case and what was run of it: in one line, or what was run below where that is too long."""
+    """Print the case and its description on one line, or on separate lines if that is too long."""
     name, more = Text(case.case, style="bold"), about(case)
     if len(case.case) + 2 + len(more) <= console.width:
         print_line(console, Text.assemble(name, f"  {more}" if more else ""))
@@ -110,7 +110,7 @@ def _print_mesh(found: OnMesh, console: Console) -> None:
 
 def _print_statement(said: Statement, console: Console) -> None:
     status = _status(said.verdict)
-    if " " in said.what:  # With the policies it holds under: the status first, as in a list of what is wrong.
+    if " " in said.what:  # With policies, the status comes first, as in a list.
         _paragraph(console, status, f"  {said.what}{': ' if said.why else ''}{said.why}")
     else:
         _paragraph(console, Text.assemble(f"{said.what} ", status), f"  {said.why}")
@@ -148,7 +148,7 @@ def _status(verdict: Verdict) -> Text:
 
 
 def _paragraph(console: Console, head: Text, rest: str) -> None:
-    """A head in its style and the rest, wrapped, the second line on a little further in."""
+    """Print a styled head and the rest, wrapped with a hanging indent."""
     text = Text.assemble(head, "\n".join(line for line in rest.splitlines() if line.strip()))
     for number, line in enumerate(text.wrap(console, max(24, console.width - 6))):
         line.rstrip()
@@ -156,6 +156,6 @@ def _paragraph(console: Console, head: Text, rest: str) -> None:
 
 
 def _raw(console: Console, text: str, prefix: str) -> None:
-    """The user's own text, as it is: neither markup nor wrapping may change it, nor may it act on the terminal."""
+    """Print text of the user unchanged: without markup, wrapping or control characters."""
     for line in text.rstrip("\n").splitlines():
         print_line(console, Text(prefix + visible(line)))
