@@ -43,7 +43,6 @@ Stack = Literal["init", "call"]
 OF_PARAMETERS = frozenset({"lax"})
 """The targets that know lists of parameters for lists of layers, where these are no modules."""
 
-OF_BLOCK_SEQS = frozenset({"haliax"})
 """The targets that make a `Stacked` of a `BlockSeq` of haliax."""
 
 
@@ -180,7 +179,6 @@ class Project:
             others=others,
             trees=trees,
             parameters=target in OF_PARAMETERS,
-            block_seqs=target in OF_BLOCK_SEQS,
         )
         said: tuple[Remark, ...] = ()
         if remarks and (telling := [each for each in sources if may_have_remarks(each.text)]):

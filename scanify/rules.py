@@ -76,7 +76,6 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN104", "independent-layers"),
     Rule("SCN105", "loop-that-collects"),
     Rule("SCN106", "loop-over-parameters"),
-    Rule("SCN107", "block-seq-of-layers"),
     Rule("SCN201", "unresolved-layers"),
     Rule("SCN202", "mixed-layer-classes"),
     Rule("SCN203", "layers-built-differently"),

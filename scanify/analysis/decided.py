@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from scanify.analysis.block_seqs import may_build_block_seqs
 from scanify.analysis.decide.decide import Choices
 from scanify.analysis.decide.project import decisions
 from scanify.analysis.index.parse import Problem, parse
@@ -26,7 +25,6 @@ def analyse(
     others: Callable[[], Iterable[Source]] = tuple,
     trees: dict[Path, ast.Module | Problem] | None = None,
     parameters: bool = False,
-    block_seqs: bool = False,
 ) -> Analysis:
     """Decide about every loop over modules in some files.
 
@@ -38,7 +36,6 @@ def analyse(
             that is not there.
         others: gives the other files of the project, which the answer depends on.
         parameters: whether loops over lists of parameters that are no modules are decided about, too.
-        block_seqs: whether `haliax.nn.BlockSeq`s that are there are decided about, too.
         trees: where the files that are parsed on the way are kept, for those who ask more of them.
     """
     # The rest of the project is asked for only where something may be a loop.
@@ -49,7 +46,6 @@ def analyse(
         for source in sources
         if may_hold_loop(source.text, trees[source.path])
         or (parameters and may_walk_parameters(source.text))
-        or (block_seqs and may_build_block_seqs(source.text))
     ]
     if not paths:
         return Analysis(len(sources))
@@ -57,7 +53,7 @@ def analyse(
     root = Path(os.path.commonpath([str(each.path.parent) for each in every]))
     index = Index(root, every, read, trees)
     given = frozenset(each.path for each in every)
-    found, in_call = decisions(index, paths, Choices(stack, given, parameters, block_seqs))
+    found, in_call = decisions(index, paths, Choices(stack, given, parameters))
     skipped = [
         unparsed(path, source.text, problem)
         for path, problem in index.problems.items()

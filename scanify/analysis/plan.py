@@ -219,11 +219,6 @@ class Plan:
         return bool(self.exits - {"continue"})
 
     @property
-    def loops(self) -> bool:
-        """True if there is a loop to rewrite. A `haliax.nn.BlockSeq` has none: `body` is then its place."""
-        return self.rule != "SCN107"
-
-    @property
     def safe(self) -> bool:
         """Whether what could still go wrong would be a loud error at trace time."""
         return not self.obligations

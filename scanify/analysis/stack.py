@@ -44,17 +44,6 @@ class After:
 
 
 @dataclass(frozen=True)
-class Named:
-    """Build the stack by another class that is called in the same words: `Stacked` where `haliax.nn.BlockSeq` stands.
-
-    `place` is the name of the class, `text` how it is written: `hax.nn.BlockSeq`, `BlockSeq`.
-    """
-
-    place: Place
-    text: str
-
-
-@dataclass(frozen=True)
 class Annotation:
     """An annotation of the list that must become `ArrayStacked[element]` (`ArrayStacked` where element is None)."""
 
@@ -67,7 +56,7 @@ class Annotation:
 class InitStack:
     """The list is built stacked where it is built: `--stack init`."""
 
-    sites: tuple[Wrap | After | Named, ...]
+    sites: tuple[Wrap | After, ...]
     annotations: tuple[Annotation, ...] = ()
 
 

@@ -219,7 +219,7 @@ def planned_stretches(text: str, path: Path, plans: Sequence[Plan], imports: Seq
     """The stretches of one file's text that edits may touch, whole lines for loops and with the blank ones around."""
     found = [(edit.start, edit.end) for edit in imports if edit.path == path]
     for plan in plans:
-        if plan.place.path == path and plan.loops:
+        if plan.place.path == path:
             found.append(_block(text, plan.place.span.start, max(plan.place.span.end, plan.body.span.end)))
             around = loops_around(text, found[-1][0] + len(indent_of(text[found[-1][0] :])), plan.place.span.end)
             found += [(around.front, around.front)] if around is not None else []

@@ -12,7 +12,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.linen_layers import RenamedLayers
 from scanify.analysis.obligation import ACCEPTABLE
 from scanify.analysis.plan import Plan
-from scanify.analysis.stack import CallStack, Named
+from scanify.analysis.stack import CallStack
 from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import (
     DISCHARGE,
@@ -92,8 +92,6 @@ def _advice(plan: Plan, outcome: Outcome, proofs: Mapping[Place, str], *, verifi
 def _applied(plan: Plan, once: Once, verb: str, *, verified: bool) -> list[str]:
     folder = once.folder
     how = "the list is stacked inside the call" if isinstance(plan.stack, CallStack) else "the list is built stacked"
-    if any(isinstance(site, Named) for site in getattr(plan.stack, "sites", ())):
-        how = "it is built as a Stacked"
     if plan.linen is not None:
         how = f"one module, `{plan.linen.renamed.scan}`, holds the variables of all layers"
     others = sorted(shown(path, folder) for path in files_of(plan) - {plan.place.path})

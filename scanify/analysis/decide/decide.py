@@ -24,13 +24,12 @@ from scanify.analysis.stack import CallStack, InitStack
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user asks for: how to stack, the files that may be changed, and whether lists of parameters count as
-    lists of layers, and `BlockSeq`s of haliax as loops, too."""
+    """The choices of the user: how to stack, the files that may be changed, and whether lists of parameters count as
+    lists of layers."""
 
     stack: StackChoice
     given: frozenset[Path]
     parameters: bool = False
-    block_seqs: bool = False
 
 
 def decide(

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from scanify.analysis.block_seqs import block_seqs
 from scanify.analysis.decide.decide import Choices, decide
 from scanify.analysis.decide.fact import LoopFact, fact_of
 from scanify.analysis.decide.parameters import facts_over_parameters
@@ -63,7 +62,6 @@ def _decisions(
             break
         decided |= {fact: decide(project, choices, fact, stays) for fact, stays in behind.items()}
     found = [*(each for each in final if each.place.path in asked), *linen_decisions(project.index, asked)]
-    found += block_seqs(project.index, asked) if choices.block_seqs else []
     return sorted(found, key=_position)
 
 

@@ -8,7 +8,7 @@ from scanify.analysis.index import Index
 from scanify.analysis.obligation import Kind, Obligation, each_once
 from scanify.analysis.plan import Framework, Holds, Plan, Refusal
 from scanify.analysis.readers import PATH, RANK, Reader, readers_in_words
-from scanify.analysis.stack import InitStack, Named
+from scanify.analysis.stack import InitStack
 from scanify.analysis.watchers.find import given_models, program_readers, watchers
 from scanify.analysis.watchers.flow import SHOWN
 from scanify.analysis.watchers.library import OPTIMISERS
@@ -70,9 +70,6 @@ def checkpoints(plan: Plan) -> str:
     """What becomes of checkpoints where a list is built stacked, and what makes new ones of them."""
     field = _FIELD.fullmatch(plan.container)
     prefix = f"'*{field[1]}'" if field is not None else "PREFIX"
-    sites = plan.stack.sites if isinstance(plan.stack, InitStack) else ()
-    if field is not None and any(isinstance(site, Named) for site in sites):
-        prefix = f"'*{field[1]}.blocks=*{field[1]}.stacked'"  # the fields of `haliax.nn`
     if plan.holds is Holds.BLOCK_SEQ:
         return (
             "parameters of layers that are alike become one array with a new first axis, so checkpoints saved before "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scanify.analysis.facts import Span
 from scanify.analysis.plan import Plan
-from scanify.analysis.stack import After, InitStack, Named, OneTrace, Wrap
+from scanify.analysis.stack import After, InitStack, OneTrace, Wrap
 from scanify.emit.edits import Edit
 from scanify.emit.loops import annotations
 from scanify.emit.loops.enclosing import module
@@ -47,11 +47,7 @@ def site_edits(plan: Plan, context: Context, stacking: Callable[[Path], Stacking
         new = annotations.stacked(old, stacking(path).annotation, each.element)
         made.append(Edit(path, span.start, span.end, new))
     for site in plan.stack.sites:
-        how = stacking(site.place.path)
-        if isinstance(site, Named):
-            made.append(Edit(site.place.path, site.place.span.start, site.place.span.end, how.head))
-        else:
-            made += _edits_of(site, context, how)
+        made += _edits_of(site, context, stacking(site.place.path))
     known = {(edit.path, edit.start) for edit in made}
     for site in plan.stack.sites:
         beside = _edits_beside(site, context, stacking(site.place.path))
@@ -59,7 +55,7 @@ def site_edits(plan: Plan, context: Context, stacking: Callable[[Path], Stacking
     return made
 
 
-def _edits_beside(site: Wrap | After | Named, context: Context, how: Stacking) -> list[Edit]:
+def _edits_beside(site: Wrap | After, context: Context, how: Stacking) -> list[Edit]:
     """The annotations of what is assigned a stack now."""
     if not isinstance(site, Wrap):
         return []

@@ -43,9 +43,6 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
     made: list[Edit] = []
     given: dict[tuple[Path, int], set[str]] = {}  # the names already given to local functions, by scope
     for plan in plans:
-        if not plan.loops:
-            made += site_edits(plan, context, _stacking(plan, context))
-            continue
         collects = plan.ys == tuple(one.name for one in plan.collections)
         if plan.mapped is None and not (collects and (plan.carry or plan.collections)):
             raise CheckFailed(

@@ -18,7 +18,7 @@ from scanify.emit.loops.outputs import Outputs
 from scanify.emit.loops.sites import Stacking
 from scanify.emit.names.imports import Import
 from scanify.emit.target import Context, Helper
-from scanify.emit.targets import block_seq, pieces
+from scanify.emit.targets import pieces
 from scanify.emit.targets.written import PER_LAYER_NAMED, STACK_NAMED, STACKED, UNSTACK_NAMED
 from scanify.emit.text import layout
 from scanify.emit.text.layout import Style
@@ -38,7 +38,6 @@ POLICY_AT_RUN_TIME = False
 PLAIN_IMPORTS = (Import("equinox", "eqx", whole=True), Import("jax", "jax", whole=True))
 _IMPORTS = (*PLAIN_IMPORTS, Import("haliax", "hax", whole=True))
 
-_OWN_POLICY = "a BlockSeq has its policy where it is built; rewrite without --remat, which leaves that as it is"
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
 # "full" of haliax forgets the carries, too: what we call so is its True.
@@ -55,8 +54,6 @@ _POLICIES = {
 
 def refusal(plan: Plan, remat: str | None) -> str | None:
     """What a fold of haliax cannot express."""
-    if block_seq.is_block_seq(plan):
-        return _OWN_POLICY if remat is not None else None
     return beyond(plan, remat, "haliax.nn.Stacked")
 
 
@@ -71,14 +68,12 @@ def beyond(plan: Plan, remat: str | None, stack: str) -> str | None:
 
 def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
     """The libraries, wherever a helper may stand."""
-    if block_seq.is_block_seq(plan):
-        return block_seq.needed(plan)
     return frozenset((path, one) for path in paths_of(plan) for one in _IMPORTS)
 
 
 def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
-    """Why a list cannot be built stacked; a `BlockSeq` was looked at where it was found."""
-    return None if block_seq.is_block_seq(plan) else pieces.unstackable(plan, plans, texts)
+    """Why a list cannot be built stacked."""
+    return pieces.unstackable(plan, plans, texts)
 
 
 def paths_of(plan: Plan) -> set[Path]:
@@ -90,14 +85,11 @@ def paths_of(plan: Plan) -> set[Path]:
 
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
     """The edits of all plans, imports and helpers left out."""
-    renamed = [edit for plan in plans if block_seq.is_block_seq(plan) for edit in block_seq.edits(plan, context)]
-    loops = [plan for plan in plans if not block_seq.is_block_seq(plan)]
-    return [*renamed, *pieces.edits_of(loops, context, _loop_edits, _map_edit, _stacking(context), _length)]
+    return pieces.edits_of(plans, context, _loop_edits, _map_edit, _stacking(context), _length)
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
     """What asked a list for its length asks the stack."""
-    plans = [plan for plan in plans if not block_seq.is_block_seq(plan)]
     return pieces.lengths_elsewhere(plans, context, _length)
 
 

@@ -33,8 +33,6 @@ FOLDED = "a scan is a statement, and this fold is an expression; write it as a `
 def refusal(plan: Plan, library: str) -> str | None:
     """Why a scan of a library cannot express a loop, where it applies equal layers, all of them, and carries arrays."""
     targets = [plan.layer, *(xs.target for xs in plan.xs)]
-    if not plan.loops:
-        return f"{library} applies layers where a loop does, and this is a haliax.nn.BlockSeq, which has none"
     if plan.ends_early:
         return f"with {library} {ENDS_EARLY}"
     if plan.mapped is not None and not (all(map(str.isidentifier, targets)) and len(set(targets)) == len(targets)):
