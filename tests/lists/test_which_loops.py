@@ -47,6 +47,10 @@ KEPT = {
     "a field": "class M(eqx.Module):\n    bs: list\n    def __init__(self, n, key):\n"
     "        self.bs = [Block(n, k) for k in jax.random.split(key, n)]\n"
     "    def __call__(self, x):\n        for b in self.bs:\n            x = b(x)\n        return x\n",
+    "what a method gives": "class M(eqx.Module):\n    bs: list\n    def blocks(self):\n        return self.bs\n"
+    "    def __call__(self, x):\n        for b in self.blocks():\n            x = b(x)\n        return x\n",
+    "a copy of a field": "class M(eqx.Module):\n    bs: list\n"
+    "    def __call__(self, x):\n        for b in self.bs.copy():\n            x = b(x)\n        return x\n",
     "a helper's list": "def f(x, keys):\n    for b in blocks(4, keys):\n        x = b(x)\n    return x\n",
     "a field that a helper fills": "class M(eqx.Module):\n    bs: list\n    def __init__(self, n, keys):\n"
     "        self.bs = blocks(n, keys)\n"

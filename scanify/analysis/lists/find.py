@@ -114,7 +114,8 @@ def _of_base(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> L
             return None
         case Definition(node=ast.FunctionDef()) if named is base:
             return None
-    return _of_local(project, loop, walk, base) if root(named) != loop.scope.self_name else None
+    is_self = isinstance(named, ast.Name) and named.id == loop.scope.self_name
+    return None if is_self else _of_local(project, loop, walk, base)
 
 
 def _not_shown(loop: Loop, walk: Walk, base: ast.expr, text: str) -> LayerList:
