@@ -91,7 +91,6 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN213", "unsupported-iteration"),
     Rule("SCN214", "other-use-of-list"),
     Rule("SCN215", "composed-by-caller"),
-    Rule("SCN216", "carry-changes-shape"),
     Rule("SCN217", "beyond-the-target"),
     Rule("SCN301", "unused-ignore"),
     Rule("SCN302", "unknown-code"),

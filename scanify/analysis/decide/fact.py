@@ -15,14 +15,13 @@ from scanify.analysis.flow.round_trips import round_trips
 from scanify.analysis.flow.shape import LoopShape, shape_of
 from scanify.analysis.language.constructor import obligations_of
 from scanify.analysis.language.loop import LoopObligations, understood
-from scanify.analysis.language.shapes import RESIZED
 from scanify.analysis.language.types import (
-    Applied,
     Array,
     Function,
     Items,
     LibraryFunction,
     LibraryObject,
+    Mapped,
     Nothing,
     Object,
     Static,
@@ -207,7 +206,7 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
     for name in dict.fromkeys((*body.starts, *body.results)):
         place = _place(loop, shape.names.read_first.get(name, loop.node))
         for option in options(body.starts.get(name)):
-            if isinstance(option, Function | LibraryFunction | Applied):
+            if isinstance(option, Function | LibraryFunction | Mapped):
                 yield "SCN206", f"`{name}` is a function that each layer makes another one of", place
         for made in shape.starts.get(name, ()):
             if (called(made) or "").rpartition(".")[2] in ("ShapeDtypeStruct", "eval_shape", "filter_eval_shape"):
@@ -216,13 +215,10 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
         if name in shape.last and not _holds_arrays(value):
             text = f"`{name}` is read after the loop, and is not shown to be an array, which a scan could return"
             yield "SCN209", text, _place(loop, shape.read_after[name])
-        if value and all(isinstance(each, Array) and (each.shape or "").endswith(RESIZED) for each in options(value)):
-            text = f"`{name}` has another size after each layer: a part of it goes on, or more behind it"
-            yield "SCN216", text, place
     for name, node, value in body.ys:
         start = f"`{name}` collects" if name else "this returns"
         for each in (*options(value), *parts_of(value)):
-            if isinstance(each, Function | Applied) or (isinstance(each, Items) and each.kind == "iterator"):
+            if isinstance(each, Function | Mapped) or (isinstance(each, Items) and each.kind == "iterator"):
                 what = "an iterator" if isinstance(each, Items) else "a function"
                 yield "SCN206", f"{start} {what} for each layer; a scan collects arrays", _place(loop, node)
 

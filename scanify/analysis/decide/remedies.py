@@ -19,7 +19,6 @@ REMEDIES = {
     "SCN213": "walk the list itself, with `zip` or `enumerate` where something goes with it",
     "SCN214": "use `--stack call`, which leaves the list as it is",
     "SCN215": "annotate the argument with one class, `list[Block]`, where its layers are all of that class",
-    "SCN216": "keep the loop: each layer is a program of its own shapes",
 }
 
 

@@ -1,4 +1,4 @@
-"""State that the parts of the walker share: the project, and the obligations found so far."""
+"""What all parts of the walker share: the project, and the obligations found so far."""
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +8,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import types as t
+from scanify.analysis.lower.scope import Scope
 from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
@@ -17,30 +18,31 @@ _LONGEST = 60  # characters of an expression in a message
 class Base:
     """The state of one walk.
 
-    `muted` is positive while code is walked that does not run in the loop: nothing it does is an obligation.
+    `muted` is positive while code is read that does not run in the loop: nothing it does is an obligation. `collected`
+    are the names of lists that the loop adds to, which become ys; `home` is the field of the layers, with its class.
     """
+
+    evaluate: Callable[[ast.expr, t.Env], t.Type]
+    run: Callable[[Sequence[ast.stmt], t.Env, list[t.Type]], bool]
+    bind: Callable[[ast.expr, t.Type, t.Env], None]
+    call: Callable[[t.Env, ast.expr, t.Type, t.Types, t.Named], t.Type]
+    call_function: Callable[[t.Env, ast.AST, t.Function, t.Types, t.Named], t.Type]
+    by_bindings: Callable[[Scope, str], t.Type]
 
     def __init__(self, project: ProjectFacts) -> None:
         self.project = project
         self.index = project.index
         self.classes = project.classes
-        self.found: dict[tuple[str, object], Obligation] = {}
+        self.conditions: dict[tuple[str, object], Obligation] = {}
         self.reasons: dict[str, dict[str, Place | None]] = {}  # why operations are not understood, with their texts
         self.effects: dict[str, Place | None] = {}
         self.notes: dict[str, None] = {}
         self.called: set[int] = set()  # the nodes of attributes that are called
         self.muted = 0
         self.active: list[ast.AST] = []
-
-    # -- obligations -----------------------------------------------------------------------------------------------
-
-    def note(self, module: Module, node: ast.AST, why: str) -> t.Unknown:
-        """Record that an operation is not understood, and return the type of its result."""
-        if not self.muted:
-            text = code_of(module, node) + ("()" if id(node) in self.called else "")
-            place = module.place(node) if hasattr(node, "lineno") else None
-            self.reasons.setdefault(why, {}).setdefault(text, place)
-        return t.Unknown(why, noted=not self.muted)
+        self.walked = 0
+        self.collected: frozenset[str] = frozenset()
+        self.home: tuple[Definition | None, str | None] = (None, None)
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
@@ -50,12 +52,19 @@ class Base:
             *others, last = (f"`{each}`" for each in places)
             verb = f"{', '.join(others)} and {last} are" if others else f"{last} is"
             found.append(Obligation(Kind.BODY, f"{verb} not understood: {why}", next(iter(places.values()))))
-        return (*found, *self.found.values())
+        return (*found, *self.conditions.values())
+
+    def note(self, module: Module, node: ast.AST, why: str) -> t.Unknown:
+        """Record that an operation is not understood, and return the type of its result."""
+        if not self.muted:
+            text = code_of(module, node) + ("()" if id(node) in self.called else "")
+            self.reasons.setdefault(why, {}).setdefault(text, _place(module, node))
+        return t.Unknown(why, noted=not self.muted)
 
     def effect(self, module: Module, node: ast.AST, text: str) -> t.Unknown:
         """Record that an iteration changes something outside of it, in words, and return the type of the result."""
         if not self.muted:
-            self.effects.setdefault(text, module.place(node) if hasattr(node, "lineno") else None)
+            self.effects.setdefault(text, _place(module, node))
         return t.Unknown(text, noted=not self.muted)
 
     def unknown(self, module: Module, node: ast.AST, value: t.Unknown) -> t.Unknown:
@@ -65,12 +74,12 @@ class Base:
     def condition(self, module: Module, node: ast.AST, text: str) -> None:
         """Record a condition in words."""
         if not self.muted:
-            place = module.place(node) if hasattr(node, "lineno") else None
-            self.found.setdefault((text, place), Obligation(Kind.BODY, text, place))
+            place = _place(module, node)
+            self.conditions.setdefault((text, place), Obligation(Kind.BODY, text, place))
 
     @contextmanager
     def silent(self) -> Iterator[None]:
-        """Walk code that runs outside of the loop."""
+        """Read code that runs outside of the loop."""
         self.muted += 1
         try:
             yield
@@ -102,43 +111,6 @@ class Base:
         why = "a class of the project has a method for this, which does more than compute"
         return self.note(env.module, node, why) if acts else None
 
-    # Methods that the parts of the walker call of one another; `Walker` joins them.
-
-    evaluate: Callable[[ast.expr, t.Env], t.Type]
-    run: Callable[[Sequence[ast.stmt], t.Env, list[t.Type]], bool]
-    bind: Callable[[ast.expr, t.Type, t.Env], None]
-    element: Callable[[Module, ast.expr, t.Type], t.Type]
-    truth: Callable[[Module, ast.expr, t.Type], None]
-    in_order: Callable[[Module, ast.AST, t.Items], None]
-    change: Callable[[t.Env, ast.AST, ast.expr, t.Items, t.Type | None], None]
-    define: Callable[..., None]
-    annotated: Callable[..., t.Type | None]
-    comparison: Callable[[ast.Compare, t.Env], t.Type]
-    operation_of: Callable[[ast.expr, ast.AST, Sequence[ast.expr], t.Env], t.Type]
-    operation: Callable[[ast.AST, ast.AST, Sequence[ast.expr], Sequence[t.Type], t.Env], t.Type]
-
-    call: Callable[[t.Env, ast.expr, t.Type, t.Types, t.Named], t.Type]
-    call_function: Callable[..., t.Type]
-    call_library: Callable[[t.Env, ast.expr, t.LibraryFunction, t.Types, t.Named], t.Type]
-    computed: Callable[[t.Env, ast.expr, str, t.Types, t.Named], t.Type]
-    call_builtin: Callable[[t.Env, ast.expr, str, t.Types, t.Named], t.Type]
-    call_applied: Callable[[t.Env, ast.expr, t.Applied, t.Types, t.Named], t.Type]
-    call_method: Callable[[t.Env, ast.expr, t.LibraryFunction, str, str, t.Types, t.Named], t.Type]
-    call_library_object: Callable[[t.Env, ast.expr, t.LibraryObject, t.Types, t.Named], t.Type]
-    construct: Callable[[t.Env, ast.expr, Definition, t.Types, t.Named], t.Type]
-    construct_library: Callable[[t.Env, ast.expr, str, t.Types, t.Named], t.Type]
-
-    of_library: Callable[[str], t.Type]
-    attribute: Callable[[t.Env, ast.expr, t.Type, str], t.Type]
-    understood_class: Callable[[t.Env, ast.AST, Definition], bool]
-    decorated: Callable[[t.Function, t.Env], t.Type]
-    making: list[tuple[t.Object, dict[str, t.Type]]]
-    is_made_now: Callable[[t.Type | None], bool]
-    store_own: Callable[[str, t.Type, t.Env], None]
-    stored_by_constructor: Callable[[Definition, str], t.Type | None]
-
-    collected: frozenset[str] = frozenset()  # names of lists that the loop adds to, which become ys
-
 
 def code_of(module: Module, node: ast.AST) -> str:
     """The text of an expression on one line, for a message."""
@@ -146,3 +118,7 @@ def code_of(module: Module, node: ast.AST) -> str:
     if isinstance(node, ast.Call):
         text = f"{code_of(module, node.func)}()"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _place(module: Module, node: ast.AST) -> Place | None:
+    return module.place(node) if hasattr(node, "lineno") else None

@@ -4,21 +4,23 @@ understood(project, loop, shape, made) -> LoopObligations
 """
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.facts import Place
+from scanify.analysis.flow.around import LOOPS, path_to, statements_around
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.language import types as t
 from scanify.analysis.language.carries import kept_conditions, start_conditions
-from scanify.analysis.language.libraries.classes import LAYER
-from scanify.analysis.language.names import names_of
+from scanify.analysis.language.libraries.calls import LAYER
+from scanify.analysis.language.names import bindings, bound_several_times, needed
+from scanify.analysis.language.tables import MANAGERS
 from scanify.analysis.language.walker import Walker
 from scanify.analysis.lower.loop import Loop, Walk
-from scanify.analysis.lower.scope import FUNCTIONS
-from scanify.analysis.obligation import Kind, Obligation
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import Scope, ancestors
+from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
 _OF_CODE = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__")  # a function's own parts
@@ -64,13 +66,13 @@ def understood(
     """
     walker = _LoopWalker(project, loop, shape, made, trees=trees)
     walker.home = home
-    walker.begin()
+    walker.iterate()
     notes = tuple(filter(None, walker.notes))
     return replace(walker.result, obligations=walker.obligations, effects=walker.effects, notes=notes)
 
 
 class _LoopWalker(Walker):
-    """Walks up to a loop in silence, and one iteration with obligations."""
+    """Walks one iteration; the names around the loop have types by their bindings."""
 
     def __init__(
         self,
@@ -85,98 +87,55 @@ class _LoopWalker(Walker):
         self.trees = trees
         self.loop = loop
         self.shape = shape
-        self.target = loop.node
         self.result = LoopObligations()
         self.collected = frozenset(each.name for each in shape.collections) | {loop.appends_to or ""}
         self.types: dict[ast.expr, t.Type] = {}  # of expressions whose values are collected
-        self.inside = False
+        self.bound = bound_several_times([*nodes_in(loop.node)] * 2) - self.collected
 
-    # -- up to the loop --------------------------------------------------------------------------------------------
+    # -- before the loop -------------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Walk the outermost function around the loop, or the module."""
-        scopes = [scope for scope in self.loop.scope.chain() if isinstance(scope.node, (*FUNCTIONS, ast.Lambda))]
-        module = self.loop.module
-        env = t.Env(module, facts=names_of(module.tree))
-        with self.silent():
-            if not scopes:
-                self.run(module.tree.body, env, [])
-            else:
-                parent = scopes[-1].parent
-                self._enter(scopes[-1].node, env, parent.node if parent is not None else None)
-        if self.result.layers is None:
-            text = "the way to the loop is not understood"
-            self.found[text, None] = Obligation(Kind.BODY, text, self.loop.place)
+    def by_bindings(self, scope: Scope, name: str) -> t.Type:
+        """The type of a name; functions that are defined before the loop see those change that it binds."""
+        if scope is self.loop.scope.function and name in self.bound:
+            return t.Unknown(f"`{name}` is bound several times around the function")
+        return super().by_bindings(scope, name)
 
-    def _enter(self, node: ast.AST, env: t.Env, owner: ast.AST | None = None) -> None:
-        """Walk a function, which may be a method of a class, with what its annotations declare of its parameters."""
-        assert isinstance(node, (*FUNCTIONS, ast.Lambda))
-        facts = names_of(node)
-        env = replace(env, names={}, facts=replace(facts, several=facts.several | self._bound_in_loop()))
-        self._bind_parameters(node.args, env)
-        plain = [*node.args.posonlyargs, *node.args.args]
-        kinds = {getattr(each, "id", "") for each in getattr(node, "decorator_list", ())}
-        if isinstance(owner, ast.ClassDef) and plain and not kinds & {"classmethod", "staticmethod"}:
-            env.names[plain[0].arg] = t.Object(self._class(owner))
-        self.active.append(node)
-        if isinstance(node, ast.Lambda):
-            self.evaluate(node.body, env)
-        else:
-            self.run(node.body, env, [])
-        self.active.pop()
+    def bind_all(self, scope: Scope, env: t.Env) -> None:
+        """Bind the names of a scope; those of the loop's function as they are when the loop begins."""
+        if scope is not self.loop.scope.function:
+            return super().bind_all(scope, env)
+        loop, spans, path = self.loop, self.loop.module.span, path_to(self.loop)
+        around = list(ancestors(loop.module, loop.node))
+        again = [spans(each).start for each in statements_around(loop) if isinstance(each, LOOPS)]
+        found = needed(bindings(scope), loop.node, *loop.body, *(base for walk in loop.walks for base in walk.bases))
+        earlier = [node for node, _ in found if spans(node).end <= loop.place.span.start or node in around]
+        later = {name for node, names in found if node not in earlier for name in names} if again else set()
+        env.names.update((name, t.Unknown(f"`{name}` is bound in a loop around")) for name in later)
+        for node, names in found:
+            if node in earlier:
+                first = [name for name in names if name in later and spans(node).start < min(again)]
+                self.bind_names(node, first, env)
+                self.bind_names(node, names.difference(first), env, surely=node in path)
+        return None
 
-    def _bound_in_loop(self, times: int = 1) -> frozenset[str]:
-        """The names that the loop binds at so many places: once is enough for functions that are defined before it to
-        see them changed, those of its body see what one iteration binds."""
-        nodes = (each for each in ast.walk(self.loop.node) if isinstance(each, ast.Name))
-        bound = Counter(each.id for each in nodes if isinstance(each.ctx, ast.Store))
-        return frozenset(name for name, count in bound.items() if count >= times)
-
-    def _class(self, node: ast.ClassDef) -> Definition:
-        meaning = self.index.resolve(self.loop.module, node.name)
-        same = isinstance(meaning, Definition) and meaning.node is node
-        return meaning if same else Definition(self.loop.module, node.name, node)  # type: ignore[return-value]
-
-    def _bind_parameters(self, args: ast.arguments, env: t.Env) -> None:
-        """Bind parameters by their annotations, and by defaults that are constants."""
-        plain = [*args.posonlyargs, *args.args]
-        defaults = [*[None] * (len(plain) - len(args.defaults)), *args.defaults, *args.kw_defaults]
-        for arg, default in zip([*plain, *args.kwonlyargs], defaults, strict=True):
-            found = self.declared_argument(env.module, arg)
-            if isinstance(default, ast.Constant) and default.value is None:
-                found = t.join([found, t.Nothing()])
-            known = isinstance(default, ast.Constant) and isinstance(found, t.Given)
-            env.names[arg.arg] = t.Static() if known else found
-        for each, kind in ((args.vararg, "tuple"), (args.kwarg, "dict")):
-            if each is not None:
-                env.names[each.arg] = t.Items(kind, None, t.Given(each.arg))
-
-    def evaluate(self, node: ast.expr, env: t.Env) -> t.Type:
-        """The type of an expression, of which the loop may be one."""
-        if node is self.target:
-            self.at_target(env)
-        value = super().evaluate(node, env)
-        if node in self.types and self.inside:
-            self.types[node] = value
-        return value
-
-    def local_function(self, node: ast.FunctionDef, env: t.Env) -> t.Type:
-        """A function that is defined in another one, which is entered if it holds the loop."""
-        if not self.inside and self.result.layers is None and any(each is self.target for each in ast.walk(node)):
-            self._enter(node, replace(env, outer=env, own=""))
-        return super().local_function(node, env)
+    def _managers(self, env: t.Env) -> None:
+        """Note context managers around the loop that are not listed."""
+        for each in statements_around(self.loop):
+            items = each.items if isinstance(each, ast.With | ast.AsyncWith) else ()
+            called = [item.context_expr.func for item in items if isinstance(item.context_expr, ast.Call)]
+            listed = [getattr(self.evaluate(func, env), "qualname", "") in MANAGERS for func in called]
+            if len(called) < len(items) or not all(listed):
+                self._condition("the way to the loop is not understood")
 
     # -- one iteration ---------------------------------------------------------------------------------------------
 
-    def at_target(self, env: t.Env) -> None:
-        """Walk one iteration where the loop is reached first."""
-        if self.inside or self.result.layers is not None:
-            return
-        self.inside = True
-        muted, self.muted = self.muted, 0
+    def iterate(self) -> None:
+        """Walk one iteration."""
         for name in _OF_CODE:
             if any(self.index.paths_with(name)):
                 self._condition(f"`{name}` of functions, which code of the project names, is not replaced")
+        env = t.Env(self.loop.module, {}, None, self.loop.scope, lazy=True)
+        self._managers(env)
         body = self._begun(env)
         carries = {name: body.names[name] for name in self.result.starts}
         found = [(name, node) for name, nodes in self.shape.collected.values.items() for node in nodes]
@@ -193,20 +152,24 @@ class _LoopWalker(Walker):
         self.result.results = {name: after.names[name] for name in carries if name in after.names}
         self._keeps(carries, after)
         self.result.ys = [(name, node, self.types[node]) for name, node in wanted]
-        self.muted = muted
-        self.inside = False
-        self.reached = True
         if self.result.layers is None:
             self.result.layers = t.Unknown("no layers")
+
+    def evaluate(self, node: ast.expr, env: t.Env) -> t.Type:
+        """The type of an expression, whose values may be collected."""
+        value = super().evaluate(node, env)
+        if node in self.types and not self.muted:
+            self.types[node] = value
+        return value
 
     def _condition(self, text: str) -> None:
         self.condition(self.loop.module, self.loop.node, text)
 
     def _begun(self, env: t.Env) -> t.Env:
         """The names that an iteration begins with: the carries, and the elements that are walked."""
-        several = self._bound_in_loop(times=2) - set(self.shape.carry)
-        body = replace(env.copy(), facts=replace(env.facts, several=several))
-        starts = {name: body.lookup(name) or t.Nothing() for name in self.shape.carry}
+        several = bound_several_times(nodes_in(self.loop.node)) - set(self.shape.carry)
+        body = t.Env(self.loop.module, {}, env, self.loop.scope.function, several)
+        starts = {name: self._start(name) for name in self.shape.carry}
         if self.loop.start is not None:  # evaluated before the elements are, which it must not change
             starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
         self.result.starts = starts
@@ -216,6 +179,11 @@ class _LoopWalker(Walker):
         if self.loop.index is not None:
             self.bind(self.loop.index.target, t.Static(), body)
         return body
+
+    def _start(self, name: str) -> t.Type:
+        scope = self.loop.scope.binding(name)
+        found = super().by_bindings(scope, name) if scope is not None else t.Nothing()
+        return found if scope is None or name in self.around[scope].names else t.Nothing()
 
     def _walked(self, walk: Walk, env: t.Env) -> t.Type:
         """The type of the element of a walk."""
@@ -238,7 +206,7 @@ class _LoopWalker(Walker):
         for option in (*t.options(found), *t.options(source)):
             if isinstance(option, t.Unknown):
                 self.note(env.module, walk.source, option.why)
-            elif isinstance(option, t.Given) and option.returned:
+            elif isinstance(option, t.Given) and option.name.endswith("()"):
                 self.note(env.module, walk.source, f"`{option.name}` may return an iterator; annotate it")
         return found
 

@@ -1,102 +1,113 @@
-"""The uses of each name in one function: bound, changed, or held elsewhere. Values are not looked at."""
+"""How functions use their names: whether the type that is known of a name is true where the name is read."""
 
 import ast
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
-from scanify.analysis.lower.nodes import children
+from scanify.analysis.lower.nodes import names_in, nodes_in
+from scanify.analysis.lower.scope import Scope, names_bound_by, own_nodes, parent_of, scope_of
+from scanify.analysis.lower.text import dotted
 
 _READERS = frozenset("len list tuple set sorted zip enumerate reversed sum any all min max isinstance dict map".split())
-_CHANGING_METHODS = frozenset("append extend insert add update pop clear remove reverse".split())
-_READING = (ast.For, ast.comprehension, ast.Starred, ast.If, ast.While, ast.Assert, ast.Expr)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_READING_METHODS = frozenset("items values keys index count copy get".split())
+_READING = (ast.For, ast.comprehension, ast.Starred, ast.If, ast.While, ast.Assert, ast.Expr, ast.Return)
 
 
-@dataclass(frozen=True)
-class Names:
-    """The names of a function.
+def is_shared(scope: Scope, name: str) -> bool:
+    """True if other code may hold the container that a name of a function stands for, and change it unseen."""
+    reads = (node for node in nodes_in(scope.node) if isinstance(node, ast.Name | ast.Attribute))
+    return any(not _is_seen(scope, node) for node in reads if dotted(node) == name and isinstance(node.ctx, ast.Load))
 
-    `several` are bound more than once, `rebound` are bound by functions in the function. `open` are those whose values
-    something else may hold, by which a container changes unseen.
+
+def _is_seen(scope: Scope, node: ast.AST) -> bool:
+    """True if a place reads elements of a container, returns it, or changes it by its name."""
+    if scope_of(scope.module, node).function is not scope:
+        return False
+    upper = parent_of(scope.module, node)
+    match upper:
+        case ast.Subscript(value=value, ctx=context):
+            return value is node and not isinstance(context, ast.Del)
+        case ast.Attribute(attr=method):
+            call = parent_of(scope.module, upper)
+            stands = method in _READING_METHODS or isinstance(parent_of(scope.module, call or upper), ast.Expr)
+            return isinstance(call, ast.Call) and call.func is upper and stands
+        case ast.Call(func=called):
+            return getattr(called, "id", "") in _READERS
+        case ast.Compare(ops=[ast.In() | ast.NotIn() | ast.Is() | ast.IsNot()]):
+            return True
+        case ast.Tuple():
+            return isinstance(parent_of(scope.module, upper), ast.Return)
+        case _:
+            return isinstance(upper, _READING)
+
+
+def is_bound_inside(scope: Scope, name: str) -> bool:
+    """True if a function in a function binds one of its names."""
+    if not scope.module.writes("nonlocal "):
+        return False
+    return any(isinstance(node, ast.Nonlocal) and name in node.names for node in nodes_in(scope.node))
+
+
+def bound_several_times(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that some nodes bind more than once."""
+    counts = Counter(name for node in nodes for name in (*names_bound_by(node), *_parameter(node)))
+    return frozenset(name for name, count in counts.items() if count > 1)
+
+
+def _parameter(node: ast.AST) -> tuple[str, ...]:
+    return (node.arg,) if isinstance(node, ast.arg) else ()
+
+
+def bindings(scope: Scope) -> list[tuple[ast.AST, frozenset[str]]]:
+    """The nodes of a scope that bind names, or change the containers that names stand for, in order, with the names.
+
+    Attributes of names are names, too: `self.scale`. The result is kept with the scope.
     """
-
-    bound: frozenset[str] = frozenset()
-    changed: frozenset[str] = frozenset()
-    yields: bool = False
-    several: frozenset[str] = frozenset()
-    rebound: frozenset[str] = frozenset()
-    open: frozenset[str] = frozenset()
-
-
-NO_NAMES = Names()
-
-
-def names_of(node: ast.AST) -> Names:
-    """The names of a function; kept with its node."""
-    known: Names | None = getattr(node, "_names", None)
+    known: list[tuple[ast.AST, frozenset[str]]] | None = vars(scope).get("_bindings")
     if known is None:
-        known = _Reader(node).names()
-        setattr(node, "_names", known)  # noqa: B010  # `ast.AST` declares no such attribute
+        levels = getattr(scope.node, "generators", None)
+        nodes = (node for node in levels or own_nodes(scope.node) if levels or not isinstance(node, ast.comprehension))
+        pairs = ((node, frozenset(_bound_by(node))) for node in nodes)
+        known = [(node, names) for node, names in pairs if names]
+        if levels is None:
+            known.sort(key=lambda each: (getattr(each[0], "lineno", 0), getattr(each[0], "col_offset", 0)))
+        vars(scope)["_bindings"] = known
     return known
 
 
-class _Reader:
-    """Reads each place of each name of a function once."""
+def needed(found: list[tuple[ast.AST, frozenset[str]]], *nodes: ast.AST) -> list[tuple[ast.AST, frozenset[str]]]:
+    """Those of some bindings on which the values of the names in some nodes depend."""
+    wanted, rest, kept = names_in(nodes), list(found), set[ast.AST]()
+    while more := [node for node, names in rest if not wanted.isdisjoint(names)]:
+        kept.update(more)
+        rest = [(node, names) for node, names in rest if node not in kept]
+        wanted |= names_in([node.iter if isinstance(node, ast.For) else node for node in more])
+    return [each for each in found if each[0] in kept]
 
-    def __init__(self, node: ast.AST) -> None:
-        self.yields = False
-        self.bound: Counter[str] = Counter()
-        self.rebound: set[str] = set()
-        self.open: set[str] = set()
-        self.changed: set[str] = set()
-        for child in children(node):
-            self._read(child, (node, node), inner=False)
 
-    def names(self) -> Names:
-        """Return the names that were read."""
-        several = frozenset(name for name, count in self.bound.items() if count > 1)
-        found = (frozenset(each) for each in (self.rebound, self.open))
-        return Names(frozenset(self.bound), frozenset(self.changed), self.yields, several, *found)
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            yield from _stored(*targets)
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            yield from _stored(*filter(None, (each.optional_vars for each in items)))
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder))):
+            yield from filter(None, [dotted(holder)])
+        case ast.Name():
+            pass  # a part of one of the others
+        case _ if isinstance(target := getattr(node, "target", None), ast.expr):
+            yield from _stored(target)
+        case _:
+            yield from names_bound_by(node)
 
-    def _read(self, node: ast.AST, above: tuple[ast.AST, ast.AST], *, inner: bool) -> None:
-        """Read a node below two others; `inner` if it is in a function or a class in the function."""
-        match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                self._place(name, node, above, inner=inner)
-            case ast.Nonlocal(names=names) | ast.Global(names=names):
-                self.rebound.update(names)
-                self.open.update(names)
-            case _ if inner:
-                pass
-            case ast.Yield() | ast.YieldFrom():
-                self.yields = True
-            case ast.Name(id=name):
-                self.bound[name] += 1
-                if isinstance(above[0], ast.AugAssign):  # `layers += [layer]`
-                    self.changed.add(name)
-            case ast.arg() | ast.alias() | ast.MatchMapping() | ast.MatchAs() | ast.MatchStar() | ast.ExceptHandler():
-                given = (getattr(node, each, None) for each in ("arg", "asname", "rest", "name"))
-                self.bound[next(filter(None, given), "").partition(".")[0]] += 1
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                self.bound[name] += 1
-        for child in children(node):
-            self._read(child, (node, above[0]), inner=inner or isinstance(node, _FUNCTIONS))
 
-    def _place(self, name: str, node: ast.Name, above: tuple[ast.AST, ast.AST], *, inner: bool) -> None:
-        """Note how a name is read: a container stays known where its elements are read, or it is changed by name."""
-        if inner:
-            self.open.add(name)
-        match above:
-            case ast.Attribute(attr=attr), ast.Call(func=called) if called is above[0] and attr in _CHANGING_METHODS:
-                self.changed.add(name)
-            case ast.Subscript(value=value, ctx=ctx), _ if value is node and not isinstance(ctx, ast.Del):
-                if isinstance(ctx, ast.Store):
-                    self.changed.add(name)
-            case ast.Call(func=called), _ if called is node or getattr(called, "id", "") in _READERS:
-                pass
-            case ast.Compare(ops=[ast.In() | ast.NotIn() | ast.Is() | ast.IsNot()]), _:
-                pass
-            case (ast.Return(), _) | (ast.Tuple(), ast.Return()) if not inner:
-                pass
-            case upper, _ if not isinstance(upper, _READING):
-                self.open.add(name)
+def _stored(*targets: ast.expr) -> Iterator[str]:
+    """The dotted names that targets bind, and those of the containers that they store into."""
+    for target in targets:
+        match target:
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                yield from _stored(*parts)
+            case ast.Starred(value=inner) | ast.Subscript(value=inner):
+                yield from _stored(inner)
+            case _:
+                yield from filter(None, [dotted(target)])

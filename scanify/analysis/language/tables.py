@@ -34,7 +34,7 @@ IMPURE = (
 # Methods of arrays that compute as the functions of jax.numpy of these names do.
 ARRAY_METHODS = frozenset(
     "all any argmax argmin argsort choose clip compress conj conjugate copy cumprod cumsum diagonal dot max mean min "
-    "nonzero prod ptp ravel repeat round searchsorted squeeze std sum swapaxes take trace transpose var".split()
+    "nonzero prod ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace transpose var".split()
 )
 # Context managers that do nothing to the code inside but name it, or say how precisely jax computes there.
 MANAGERS = frozenset("jax.named_scope contextlib.nullcontext jax.default_matmul_precision".split())

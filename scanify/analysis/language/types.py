@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.language.names import NO_NAMES, Names
+from scanify.analysis.language.names import is_bound_inside
+from scanify.analysis.lower.scope import Scope
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -33,12 +34,11 @@ class Array:
 class Given:
     """A value that the caller of the loop's function passes and that no annotation describes: data of any library.
 
-    `line` says where the parameter stands. `returned` is true of what a function that is not walked returns.
+    `line` says where the parameter stands. What a function that is not walked returns is called after it: `f()`.
     """
 
     name: str
     line: str = ""
-    returned: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,35 +112,48 @@ class LibraryObject:
 
 @dataclass(frozen=True, eq=False)
 class Env:
-    """The names of a function that is walked, with the one around it. Compared by identity."""
+    """The names of a function that is walked, with the one around it. Compared by identity.
+
+    `several` are the names that it binds more than once. Of a function that is not walked, with `lazy`, types of names
+    are found when they are asked for, by their bindings. `own` is the name of the object that is being constructed.
+    """
 
     module: Module
     names: "dict[str, Type]" = field(default_factory=dict)
     outer: "Env | None" = None
-    own: str = ""  # the name of the object that is being constructed
-    facts: Names = NO_NAMES  # what the function does with its names
+    scope: Scope | None = None
+    several: frozenset[str] = frozenset()
+    lazy: bool = False
+    own: str = ""
     inline: bool = False  # a comprehension, which runs where it stands
 
     def lookup(self, name: str) -> "Type | None":
-        """The type of a local name, or of one of a function around; None for names of the module."""
-        env: Env | None = self
+        """The type of a local name, or of one of a walked function around; None for names of the module."""
         inner = False
-        while env is not None:
+        for env in self.chain():
             if name in env.names:
-                if name in env.facts.rebound:
+                if env.scope is not None and is_bound_inside(env.scope, name):
                     return Unknown(f"a function in the function binds or changes `{name}`")
-                changed = inner and name in env.facts.several
+                changed = inner and name in env.several
                 return Unknown(f"`{name}` is bound several times around the function") if changed else env.names[name]
             inner |= not env.inline
-            env = env.outer
         return None
+
+    def chain(self) -> "Iterator[Env]":
+        """These names, and those of the functions around, outwards."""
+        env: Env | None = self
+        while env is not None:
+            yield env
+            env = env.outer
+
+    @property
+    def scope_around(self) -> Scope | None:
+        """The scope around the walked code whose names are found by their bindings."""
+        return next((env.scope for env in self.chain() if env.lazy), None)
 
     def holder_of(self, name: str) -> "Env":
         """The names of the function that binds a name."""
-        env = self
-        while name not in env.names and env.outer is not None:
-            env = env.outer
-        return env
+        return next((env for env in self.chain() if name in env.names), self)
 
     def copy(self) -> "Env":
         """The same names, to be bound apart in a branch."""
@@ -159,27 +172,26 @@ class Function:
 
 @dataclass(frozen=True)
 class LibraryFunction:
-    """A function or a method of a library, by its qualified name. `of` is the object of a method."""
+    """A function, a class or a method of a library, by its qualified name. `of` is the object of a method."""
 
     qualname: str
     of: "Type | None" = None
 
 
 @dataclass(frozen=True)
-class Applied:
-    """What a transformation returns: a function that calls `function` (`jax.vmap(f)`, `functools.partial(f, 2)`)."""
+class Mapped:
+    """A function that `jax.vmap` maps over arrays. `axes` are its `in_axes`; `moved`: some axis is not the first."""
 
-    by: str
     function: "Type"
-    arguments: "tuple[Type, ...]" = ()
-    keywords: "tuple[tuple[str, Type], ...]" = ()
+    axes: "Type | None" = None
+    moved: bool = False
 
 
 @dataclass(frozen=True)
 class ClassOf:
-    """A class itself: of the project, or of a library by its qualified name."""
+    """A class of the project itself."""
 
-    cls: Definition | str
+    cls: Definition
 
 
 @dataclass(frozen=True)
@@ -200,7 +212,7 @@ Type: TypeAlias = (
     | LibraryObject
     | Function
     | LibraryFunction
-    | Applied
+    | Mapped
     | ClassOf
     | Union
 )
@@ -313,8 +325,3 @@ def is_fixed(value: Type) -> bool:
     found = [each for each in options(value) if isinstance(each, Items)]
     parts = [part for each in found for part in each.parts or (each.each,) if part is not None]
     return not any(map(is_changeable, found)) and all(map(is_fixed, parts))
-
-
-def keywords_of(values: Mapping[str, Type]) -> tuple[tuple[str, Type], ...]:
-    """Named types in an order that compares equal."""
-    return tuple(sorted(values.items()))

@@ -1,34 +1,85 @@
-"""The walker of the language: its parts joined, and the questions that others ask it."""
+"""The walker of the language: all of its parts, and the names of functions that are not walked."""
 
-from scanify.analysis.language.libraries.calls import Libraries
-from scanify.analysis.language.libraries.classes import LibraryClasses
-from scanify.analysis.language.libraries.python import Python
-from scanify.analysis.language.project.calls import Calls
-from scanify.analysis.language.project.constructors import Constructors
-from scanify.analysis.language.project.objects import Objects
-from scanify.analysis.language.syntax.annotations import Annotations
-from scanify.analysis.language.syntax.operators import Operators
+import ast
+from collections.abc import Iterable
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.language import types as t
+from scanify.analysis.language.names import bindings
 from scanify.analysis.language.syntax.statements import Statements
-from scanify.analysis.language.syntax.values import Expressions
+from scanify.analysis.lower.scope import COMPREHENSIONS, Scope
 from scanify.analysis.project_facts import ProjectFacts
 
 
-class Walker(
-    Operators,
-    Expressions,
-    Statements,
-    Objects,
-    Constructors,
-    Annotations,
-    Calls,
-    Libraries,
-    LibraryClasses,
-    Python,
-):
+class Walker(Statements):
     """Walks functions of a project; see the package."""
 
     def __init__(self, project: ProjectFacts) -> None:
         super().__init__(project)
-        self.walked = 0
-        self.stored = {}
-        self.making = []
+        self.around: dict[Scope, t.Env] = {}
+
+    def by_bindings(self, scope: Scope, name: str) -> t.Type:
+        """The type of a name of a function that is not walked: any that it may be bound to.
+
+        `name` may be a field of the object that a constructor makes: `self.scale`.
+        """
+        if scope not in self.around:
+            own = scope.params[0] if scope.name == "__init__" and scope.params else ""
+            self.around[scope] = t.Env(scope.module, {}, None, scope, lazy=True, own=own)
+            self.around[scope].names.update((each, self._parameter(scope, each)) for each in scope.params)
+            with self.silent():
+                self.bind_all(scope, self.around[scope])
+        return self.around[scope].names.get(name) or t.Unknown(f"`{name}` is bound in a way that is not followed")
+
+    def bind_all(self, scope: Scope, env: t.Env) -> None:
+        """Bind the names of a scope that is not walked."""
+        for node, names in bindings(scope):
+            self.bind_names(node, names, env)
+
+    def bind_names(self, node: ast.AST, names: Iterable[str], env: t.Env, *, surely: bool = False) -> None:
+        """Join the types that one node binds to names with those they have; with `surely` they have those alone."""
+        inner = env.copy()
+        match node:
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.FunctionDef():
+                self.statement(node, inner, [])
+            case ast.Expr(value=value):
+                if any(isinstance(each, t.Items) for name in names for each in t.options(env.names.get(name))):
+                    self.evaluate(value, inner)
+            case ast.For(target=target, iter=source) | ast.comprehension(target=target, iter=source):
+                self.bind(target, self.element(env.module, source, self.evaluate(source, inner)), inner)
+            case ast.NamedExpr():
+                self.evaluate(node, inner)
+            case _:
+                top = env.scope is not None and env.scope.parent is None
+                for name in names:
+                    found = self.meaning(env.module, name) if top else None
+                    inner.names[name] = found or t.Unknown(f"`{name}` is bound in a way that is not followed")
+        for name in names:
+            if name in inner.names:
+                env.names[name] = inner.names[name] if surely else t.join([env.names.get(name), inner.names[name]])
+
+    def _parameter(self, scope: Scope, name: str) -> t.Type:
+        """The type of a parameter by its annotation, and by its default if that is a constant."""
+        node = scope.node
+        assert not isinstance(node, (ast.Module, ast.ClassDef, *COMPREHENSIONS))
+        owner = scope.owner
+        if owner is not None and scope.method is scope and scope.self_name == name:
+            return t.Object(self._class(scope, owner))
+        for arg, kind in ((node.args.vararg, "tuple"), (node.args.kwarg, "dict")):
+            if arg is not None and arg.arg == name:
+                return t.Items(kind, None, t.Given(name))
+        plain = [*node.args.posonlyargs, *node.args.args]
+        defaults = [*[None] * (len(plain) - len(node.args.defaults)), *node.args.defaults, *node.args.kw_defaults]
+        pairs = zip([*plain, *node.args.kwonlyargs], defaults, strict=True)
+        arg, default = next((arg, default) for arg, default in pairs if arg.arg == name)
+        found = self.declared_argument(scope.module, arg)
+        if not isinstance(default, ast.Constant) or scope.name == "__init__":
+            return found
+        if default.value is None:
+            return t.join([found, t.Nothing()])
+        return t.Static() if isinstance(found, t.Given) else found
+
+    def _class(self, scope: Scope, node: ast.ClassDef) -> Definition:
+        meaning = self.index.resolve(scope.module, node.name)
+        same = isinstance(meaning, Definition) and meaning.node is node
+        return meaning if same else Definition(scope.module, node.name, node)  # type: ignore[return-value]

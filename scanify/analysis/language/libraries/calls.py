@@ -4,21 +4,18 @@ A name that is not listed is not understood. The lists are of functions, never o
 """
 
 import ast
+from dataclasses import replace
 from itertools import zip_longest
 
+from scanify.analysis.classes.classes import library_module
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
-from scanify.analysis.language.base import Base, code_of
-from scanify.analysis.language.shapes import (
-    SAME_SHAPE,
-    cast_of,
-    joined,
-    of_rows,
-    row,
-    with_arrays,
-)
+from scanify.analysis.language.base import code_of
+from scanify.analysis.language.libraries.python import Python
+from scanify.analysis.language.shapes import KEEPS_SHAPE, LAST_AXIS, SAME_SHAPE, cast_of, weakened, with_arrays
 from scanify.analysis.language.syntax.operators import noted_in, why_of
 
+LAYER = "a layer of a class that is not shown"
 _SAID = {
     "jax.debug.print": "prints for each layer, in the backward pass too if layers are recomputed there",
     "warnings.warn": "warns once, while the layers are traced",
@@ -27,29 +24,38 @@ _CALLING = frozenset("apply_along_axis piecewise fromfunction".split())
 _LISTS = frozenset("meshgrid split array_split unstack broadcast_arrays hsplit vsplit tree_leaves leaves".split())
 _OF_ARRAYS = frozenset("numpy math cmath scipy".split())
 _HOST = _OF_ARRAYS | frozenset("operator itertools re copy dataclasses typing collections functools".split())
-_SIZED = frozenset("zeros ones empty full eye iota tri".split())
+_SIZES = {"arange": (0, 9), "linspace": (0, 9), "reshape": (1, 9)} | dict.fromkeys(
+    "zeros ones empty full eye iota tri".split(), (0, 1)
+)
+"""Where functions have arguments that are sizes of the result."""
 _PYTHON_VALUES = frozenset("dtype finfo iinfo issubdtype shape ndim size isscalar result_type promote_types".split())
+_BY_VALUES = "the shape of its result depends on values"
 _MAPS = frozenset("vmap filter_vmap".split())
 _SAME = frozenset("jit filter_jit checkpoint filter_checkpoint remat named_call".split())
+_ROW = " row"  # ends the shape of a part that a mapped function is passed
 HIGHER = frozenset("scan map associative_scan cond switch while_loop fori_loop tree_map reduce".split())
 
 
-class Libraries(Base):
-    """The part of the walker that calls functions of libraries."""
+class Libraries(Python):
+    """The part of the walker that calls functions and modules of libraries."""
 
     def call_library(
         self, env: t.Env, node: ast.expr, callee: t.LibraryFunction, args: t.Types, keywords: t.Named
     ) -> t.Type:
-        """The type that a listed function returns."""
+        """The type that a listed function or method returns."""
         qualname = callee.qualname
         package, _, name = qualname.rpartition(".")
         drawn = qualname == "builtins.next" and any(isinstance(each, t.Items) and each.own for each in args[:1])
         if callee.of is None and qualname.startswith(tables.IMPURE) and not drawn:
             return self.effect(env.module, node, f"`{code_of(env.module, node)}` has a side effect")
+        if library_module(qualname):
+            return self._construct_library(env, node, qualname, args, keywords)
         if (noted := noted_in([*args, *keywords.values()])) is not None:
             return noted
+        if isinstance(callee.of, t.Array) and name in tables.ARRAY_METHODS:
+            return self.computed(env, node, f"jax.numpy.{name}", [callee.of, *args], keywords)
         if callee.of is not None:
-            return self.call_method(env, node, callee, package, name, args, keywords)
+            return self.call_method(env, node, callee.of, name, args, keywords)
         if package == "builtins":
             return self.call_builtin(env, node, name, args, keywords)
         if self.index.patches.in_module(package.rpartition(".")[2], name):
@@ -88,17 +94,14 @@ class Libraries(Base):
             return self._of_python(env, node, qualname, args, keywords)
         if name in _LISTS and not (name == "split" and package.endswith("random")):
             return t.Items("list", None, t.Array())
-        sizes = args if name in ("arange", "linspace") else args[:1] if name in _SIZED else ()
-        if any(isinstance(each, t.Array) for size in sizes for each in t.parts_of(size)):
-            return self.note(env.module, node, "the shape of its result depends on values")
-        if name in tables.SHAPED_BY_VALUES and "size" not in keywords:
-            return self.note(env.module, node, "the shape of its result depends on values")
-        if (found := joined(name, args)) is not None:
-            return found
+        first, last = _SIZES.get(name, (0, 0))
+        by_values = any(isinstance(each, t.Array) for size in args[first:last] for each in t.parts_of(size))
+        if by_values or (name in tables.SHAPED_BY_VALUES and "size" not in keywords):
+            return self.note(env.module, node, _BY_VALUES)
         arrays = [option for value in values for option in t.options(value) if isinstance(option, t.Array)]
-        cast = cast_of(name, args, keywords, arrays[name == "where" :])
         shapes = {each.shape for each in arrays} - {None}
-        return t.Array(shapes.pop() if name in SAME_SHAPE and len(shapes) == 1 else None, cast)
+        shape = shapes.pop() if name in SAME_SHAPE and len(shapes) == 1 else None
+        return t.Array(shape, cast_of(name, args, keywords, arrays[name == "where" :]))
 
     def _not_data(self, env: t.Env, node: ast.expr, package: str, name: str, values: t.Types) -> t.Unknown | None:
         """Why a function that computes is passed something else than data; None if it is not."""
@@ -108,7 +111,7 @@ class Libraries(Base):
         for option in (option for value in values for option in t.options(value)):
             if takes_functions and not isinstance(option, t.Array | t.Static | t.Nothing | t.Items):
                 return self.note(env.module, node, "it calls the function that it is passed, which is not followed")
-            is_tree = trees and isinstance(option, t.Object | t.LibraryObject | t.Function | t.Applied | t.ClassOf)
+            is_tree = trees and isinstance(option, t.Object | t.LibraryObject | t.Function | t.Mapped | t.ClassOf)
             if not t.is_data(option) and not is_tree:
                 return self.note(env.module, node, why_of(first, option))
         return None
@@ -133,20 +136,25 @@ class Libraries(Base):
             return self.note(env.module, node, "nothing shows the function that it is passed")
         if not all(map(t.is_data, (*args[1:], *keywords.values()))):
             return self.note(env.module, node, "an argument of the transformation is not understood")
-        if name in _MAPS:
-            keywords = {**dict(zip(("in_axes", "out_axes"), args[1:], strict=False)), **keywords}
-        moved = not all(_is_first_axis(each) for key, each in keywords.items() if key in ("in_axes", "out_axes"))
-        mapped = {"in_axes": keywords["in_axes"]} if "in_axes" in keywords else {}
-        return t.Applied(f"{name} moved" if moved else name, args[0], (), t.keywords_of(mapped))
+        if name in _SAME:
+            return args[0]
+        axes = {**dict(zip(("in_axes", "out_axes"), args[1:], strict=False)), **keywords}
+        moved = not all(_is_first_axis(axes[key]) for key in ("in_axes", "out_axes") if key in axes)
+        return t.Mapped(args[0], axes.get("in_axes"), moved)
 
-    def call_applied(self, env: t.Env, node: ast.expr, callee: t.Applied, args: t.Types, keywords: t.Named) -> t.Type:
-        """Call what a transformation returned: it calls the function."""
-        name, _, moved = callee.by.partition(" ")
-        if name not in _MAPS:
-            return self.call(env, node, callee.function, list(args), keywords)
-        rows = _rows(dict(callee.keywords).get("in_axes"), args)
-        named = {each: with_arrays(value, row) for each, value in keywords.items()}
-        return with_arrays(self.call(env, node, callee.function, rows, named), lambda each: of_rows(each, moved))
+    def call_mapped(self, env: t.Env, node: ast.expr, callee: t.Mapped, args: t.Types, keywords: t.Named) -> t.Type:
+        """Call a function for all rows of arrays: a result has the shape of the argument whose rows have its shape."""
+
+        def of_rows(array: t.Array) -> t.Array:
+            shape, row, change = (array.shape or "").rpartition(_ROW)
+            kept = row and not callee.moved and change in ("", LAST_AXIS)
+            return replace(array, shape=shape + change if kept else None)
+
+        axes = callee.axes.parts if isinstance(callee.axes, t.Items) and callee.axes.parts else ()
+        pairs = zip_longest(args, axes[: len(args)])
+        rows = [arg if isinstance(axis, t.Nothing) else with_arrays(arg, _row) for arg, axis in pairs]
+        named = {name: with_arrays(value, _row) for name, value in keywords.items()}
+        return with_arrays(self.call(env, node, callee.function, rows, named), of_rows)
 
     def _call_higher(self, env: t.Env, node: ast.expr, args: t.Types, keywords: t.Named) -> t.Type:
         """Call each function that is passed with arrays; the result is a tree of arrays."""
@@ -155,24 +163,57 @@ class Libraries(Base):
                 given = value.node.args
                 count = len(given.posonlyargs) + len(given.args) - (value.bound is not None)
                 self.call(env, node, value, [t.Array()] * count, {})
-            elif isinstance(value, t.LibraryFunction | t.Applied | t.ClassOf):
+            elif isinstance(value, t.LibraryFunction | t.Mapped | t.ClassOf):
                 self.call(env, node, value, [t.Array()], {})
             elif not t.is_data(value):
                 return self.note(env.module, node, why_of(node, value))
         return t.Array()
+
+    # -- modules of `equinox.nn`: each that is listed only computes ---------------------------------------------------
+
+    def _construct_library(self, env: t.Env, node: ast.expr, qualname: str, args: t.Types, keywords: t.Named) -> t.Type:
+        if not qualname.startswith("equinox.nn."):
+            return self.note(env.module, node, f"`{qualname}` is not listed")
+        for value in (*args, *keywords.values()) if not self.muted else ():
+            if isinstance(t.without_none(value), t.Unknown | t.Object):
+                return self.note(env.module, node, why_of(node, value))
+        return t.LibraryObject(qualname, (*enumerate(args), *sorted(keywords.items())))
+
+    def call_library_object(
+        self, env: t.Env, node: ast.expr, value: t.LibraryObject, args: t.Types, keywords: t.Named
+    ) -> t.Type:
+        """Call a module of a library: one that is listed computes, and calls the functions it was built with."""
+        name = value.qualname.rpartition(".")[2]
+        if value.qualname == LAYER:
+            return t.Array()
+        if not value.qualname.startswith("equinox.nn.") or not name.startswith((*tables.PLAIN_LAYERS, "MLP")):
+            return self.note(env.module, node, f"calling a `{value.qualname}` is not listed")
+        if self.classes.is_patched("__call__") or self.index.patches.in_module("nn", name):
+            return self.note(env.module, node, f"code of the project stores another `{name}`, or another `__call__`")
+        if value.arguments is None and self.classes.has_heirs(value.qualname):
+            return self.note(env.module, node, f"a class of the project inherits from `{name}` and may be meant")
+        if (noted := noted_in([*args, *keywords.values()])) is not None:
+            return noted
+        for each in (*args, *keywords.values()):
+            if not t.is_data(each):
+                return self.note(env.module, node, why_of(node, each))
+        if name == "MLP" and value.arguments is None:
+            return self.note(env.module, node, "the activation of the `MLP` is not shown")
+        for key, activation in (value.arguments or ()) if name == "MLP" else ():
+            if key in ("activation", "final_activation", 4, 5):
+                self.call(env, node, activation, [t.Array()], {})
+        first = args[0] if args and isinstance(args[0], t.Array) else t.Array()
+        return weakened(first) if name in ("Linear", "MLP") else first if name in KEEPS_SHAPE else t.Array()
+
+
+def _row(array: t.Array) -> t.Array:
+    return replace(array, shape=f"{array.shape}{_ROW}") if array.shape is not None else array
 
 
 def _may_be_written(value: t.Type) -> bool:
     """True of arrays of numpy, and of what a caller passes, which may be one."""
     found = (each for each in t.options(value) if isinstance(each, t.Static))
     return any(each.numpy or (each.text or "").startswith(t.GIVEN) for each in found)
-
-
-def _rows(axes: t.Type | None, args: t.Types) -> list[t.Type]:
-    """What a function sees of each argument that it is mapped over."""
-    parts = axes.parts if isinstance(axes, t.Items) and axes.parts is not None else (axes,) * len(args)
-    pairs = zip_longest(args, parts[: len(args)])
-    return [arg if isinstance(axis, t.Nothing) else with_arrays(arg, row) for arg, axis in pairs]
 
 
 def _is_first_axis(value: t.Type) -> bool:

@@ -2,17 +2,13 @@
 
 import ast
 
-from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
-from scanify.analysis.language.base import Base
+from scanify.analysis.language.project.objects import Objects
 from scanify.analysis.language.shapes import dtype_of
 from scanify.analysis.language.syntax.operators import why_of
 
-_CONTAINERS = {"reversed": "iterator", "iter": "iterator", "frozenset": "set"} | {
-    name: name for name in ("list", "tuple", "set", "dict")
-}
-_ITERATORS = frozenset("zip enumerate".split())
+_CONTAINERS = {"reversed": "iterator", "iter": "iterator", "list": "list", "tuple": "tuple", "set": "set"}
 _OF_NUMBERS = frozenset(
     "sum max min abs pow divmod round all any int float bool complex str repr format slice sorted".split()
 )
@@ -21,40 +17,43 @@ _READS = frozenset("index count copy get".split())
 _UPDATES = frozenset("set add subtract multiply mul divide power min max apply get".split())
 
 
-class Python(Base):
+class Python(Objects):
     """The part of the walker that calls Python's own functions and methods."""
 
     def call_builtin(self, env: t.Env, node: ast.expr, name: str, args: t.Types, keywords: t.Named) -> t.Type:
         module = env.module
-        unknown = next((each for each in args if isinstance(t.without_none(each), t.Unknown)), None)
         if name.endswith(_EXCEPTIONS):
             return t.Static()
         if any(not t.is_data(each) or isinstance(each, t.LibraryFunction) for each in keywords.values()):
             return self.note(module, node, "it calls a function that it is passed")
-        if unknown is not None:
-            return self.note(module, node, why_of(node, unknown))
+        for each in args:
+            if isinstance(t.without_none(each), t.Unknown):
+                return self.note(module, node, why_of(node, each))
         if name == "isinstance" and len(args) == 2:
             return self._asked(env, node, args)
         for each in args:
             if acts := self.asks(env, node, each, f"__{name}__", "__iter__", "__next__", "__getitem__"):
                 return acts
-        if name == "len" and not any(isinstance(each, t.Object) for value in args for each in t.options(value)):
-            return t.Static()
-        if name == "range" and all(map(t.is_static, args)):
-            return t.Items("tuple", None, t.Static(), self.own)
-        if name == "dict" and not args:
-            return t.Items("dict", None, t.join(keywords.values()) if keywords else None, self.own)
-        if name in _CONTAINERS and name != "dict":
-            element = self.element(module, node, args[0]) if args else None
-            if "set" not in name or element is None or t.is_static(element):
+        match name:
+            case "len" if not any(isinstance(each, t.Object) for value in args for each in t.options(value)):
+                return t.Static()
+            case "range" if all(map(t.is_static, args)):
+                return t.Items("tuple", None, t.Static(), self.own)
+            case "dict" if not args:
+                return t.Items("dict", None, t.join(keywords.values()) if keywords else None, self.own)
+            case "zip" | "enumerate":
+                inner = [self.element(module, node, each) for each in (args if name == "zip" else args[:1])]
+                parts = tuple(inner) if name == "zip" else (t.Static(), *inner)
+                return t.Items("iterator", None, t.Items("tuple", parts, None, self.own), self.own)
+            case _ if name in _CONTAINERS:
+                element = self.element(module, node, args[0]) if args else None
+                if name == "set" and element is not None and not t.is_static(element):
+                    return self.note(module, node, "a set compares its elements")
                 return t.Items(_CONTAINERS[name], None if args else (), element, self.own)
-        if name in _ITERATORS:
-            inner = [self.element(module, node, each) for each in (args[:1] if name == "enumerate" else args)]
-            parts = (t.Static(), *inner) if name == "enumerate" else tuple(inner)
-            return t.Items("iterator", None, t.Items("tuple", parts, None, self.own), self.own)
-        if name in _OF_NUMBERS or name == "range":
-            return self._of_numbers(env, node, name, args)
-        return self.note(module, node, f"`{name}` is not on the list of functions that only compute")
+            case _ if name in _OF_NUMBERS:
+                return self._of_numbers(env, node, name, args)
+            case _:
+                return self.note(module, node, f"`{name}` is not on the list of functions that only compute")
 
     def _of_numbers(self, env: t.Env, node: ast.expr, name: str, args: t.Types) -> t.Type:
         """The result of a function that computes with Python's numbers; `sum` adds up arrays, too."""
@@ -73,40 +72,26 @@ class Python(Base):
                 return self.note(env.module, node, f"`{each.cls.name}` says itself of which class it is")
         kinds = args[1].parts if isinstance(args[1], t.Items) and args[1].parts is not None else (args[1],)
         for each in kinds:
-            if isinstance(each, t.ClassOf) and isinstance(each.cls, Definition):
-                self.understood_class(env, node, each.cls)
-            elif not isinstance(each, t.ClassOf | t.LibraryFunction) or getattr(each, "qualname", "").startswith(
-                "numpy"
-            ):
-                return self.note(env.module, node, "a scan may make another class of the value")
+            match each:
+                case t.ClassOf(cls=cls):
+                    self.understood_class(env, node, cls)
+                case t.LibraryFunction(qualname=qualname) if not qualname.startswith("numpy"):
+                    pass
+                case _:
+                    return self.note(env.module, node, "a scan may make another class of the value")
         return t.Static()
 
-    # -- methods -----------------------------------------------------------------------------------------------------
-
     def call_method(
-        self,
-        env: t.Env,
-        node: ast.expr,
-        callee: t.LibraryFunction,
-        package: str,
-        name: str,
-        args: t.Types,
-        keywords: t.Named,
+        self, env: t.Env, node: ast.expr, of: t.Type, name: str, args: t.Types, keywords: t.Named
     ) -> t.Type:
-        match callee.of:
+        """Call a method of a container or an array."""
+        match of:
             case t.Items() as container:
                 return self._of_container(env, node, container, name, args)
             case t.Array() if name in tables.CONCRETE_METHODS:
                 return self.note(env.module, node, "it needs the value of an array, which a scan does not have")
-            case t.Array(cast=cast) as array if name == "reshape":
-                if any(isinstance(each, t.Array) for size in args for each in t.parts_of(size)):
-                    return self.note(env.module, node, "the shape of its result depends on values")
-                refused = next((each for each in args if not t.is_data(each)), None)
-                return t.Array(None, cast) if refused is None else self.note(env.module, node, why_of(node, refused))
             case t.Array(shape=shape, certain=certain) if name == "astype" and len(args) == 1 and t.is_data(args[0]):
                 return t.Array(shape, dtype_of(args[0]), certain)
-            case t.Array() as array if name in tables.ARRAY_METHODS:
-                return self.computed(env, node, f"jax.numpy.{name}", [array, *args], keywords)
             case t.LibraryObject(qualname="jax.at", arguments=tuple() as held) if name in _UPDATES:
                 values = [*args, *keywords.values()]
                 if all(isinstance(each, t.Array | t.Static | t.Given | t.Items) for each in values):

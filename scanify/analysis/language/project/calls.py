@@ -1,32 +1,28 @@
-"""Calls of functions and objects of the project: their bodies are walked with the types of the arguments."""
+"""Calls of functions, objects and classes of the project: their bodies are walked with the types of the arguments."""
 
 import ast
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
-from scanify.analysis.language.base import Base
-from scanify.analysis.language.names import names_of
+from scanify.analysis.language.libraries.calls import Libraries
+from scanify.analysis.language.names import bound_several_times
 from scanify.analysis.language.syntax.operators import why_of
+from scanify.analysis.lower.scope import inner_scope, own_nodes
 
 _MOST = 40  # calls that are walked for one loop; more are an obligation
+_HOOKS = ("__post_init__", "__check_init__")
+_CALLING = frozenset({"converter", "default_factory"})  # arguments of `field` that are called
 
 
-class Calls(Base):
+class Calls(Libraries):
     """The part of the walker that calls what the project defines."""
 
-    walked: int
-
-    def call(
-        self, env: t.Env, node: ast.expr, callee: t.Type, args: Sequence[t.Type], keywords: Mapping[str, t.Type]
-    ) -> t.Type:
+    def call(self, env: t.Env, node: ast.expr, callee: t.Type, args: t.Types, keywords: t.Named) -> t.Type:
+        """Call a value of any type."""
         return t.join(self._call_one(env, node, each, args, keywords) for each in t.options(t.without_none(callee)))
 
-    def _call_one(
-        self, env: t.Env, node: ast.expr, callee: t.Type, args: Sequence[t.Type], keywords: Mapping[str, t.Type]
-    ) -> t.Type:
+    def _call_one(self, env: t.Env, node: ast.expr, callee: t.Type, args: t.Types, keywords: t.Named) -> t.Type:
         match callee:
             case t.Function():
                 return self.call_function(env, node, callee, args, keywords)
@@ -34,14 +30,12 @@ class Calls(Base):
                 return self.call_library(env, node, callee, args, keywords)
             case t.LibraryObject():
                 return self.call_library_object(env, node, callee, args, keywords)
-            case t.ClassOf(cls=Definition() as cls):
-                return self.construct(env, node, cls, args, keywords)
-            case t.ClassOf(cls=str(qualname)):
-                return self.construct_library(env, node, qualname, args, keywords)
+            case t.ClassOf(cls=cls):
+                return self._construct(env, node, cls, args, keywords)
             case t.Object():
                 return self.call(env, node, self.attribute(env, node, callee, "__call__"), args, keywords)
-            case t.Applied():
-                return self.call_applied(env, node, callee, args, keywords)
+            case t.Mapped():
+                return self.call_mapped(env, node, callee, args, keywords)
             case t.Unknown():
                 return self.unknown(env.module, node, callee)
             case _:
@@ -49,27 +43,34 @@ class Calls(Base):
                 return self.note(env.module, node, why_of(target, callee))
 
     def call_function(
-        self, env: t.Env, node: ast.AST, function: t.Function, args: Sequence[t.Type], keywords: Mapping[str, t.Type]
+        self, env: t.Env, node: ast.AST, function: t.Function, args: t.Types, keywords: t.Named
     ) -> t.Type:
-        inner = function.node
+        if self.muted and not isinstance(function.node, ast.Lambda):
+            return self._declared_result(function)
+        return self._walk(env, node, function, args, keywords)[0]
+
+    def _walk(
+        self, env: t.Env, node: ast.AST, function: t.Function, args: t.Types, keywords: t.Named, *, making: bool = False
+    ) -> tuple[t.Type, Mapping[str, t.Type]]:
+        """The type of the result of a call, and those of the names of the function; fields of its object, if it makes
+        it, are names."""
+        inner, module = function.node, env.module
         if function.bound is not None:
             args = [function.bound, *args]
-        making = self.is_made_now(function.bound)
-        if self.muted and not making and not isinstance(inner, ast.Lambda):
-            return self._declared_result(function)
         if inner in self.active:
-            return self.note(env.module, node, "it calls itself")
-        if isinstance(inner, ast.AsyncFunctionDef) or names_of(inner).yields:
-            return self.note(env.module, node, "it waits, or is a generator")
+            return self.note(module, node, "it calls itself"), {}
+        scope = inner_scope(function.module, inner)
+        if isinstance(inner, ast.AsyncFunctionDef) or _yields(inner):
+            return self.note(module, node, "it waits, or is a generator"), {}
         self.walked += 1
         if self.walked > _MOST:
-            return self.note(env.module, node, f"more than {_MOST:,} calls are read for this loop")
+            return self.note(module, node, f"more than {_MOST:,} calls are read for this loop"), {}
         names = self._bound(function, args, keywords)
         if names is None:
-            return self.note(env.module, node, "its arguments do not fit the parameters that are shown")
-        home = t.Env(function.module, names, function.around, facts=names_of(inner))
-        if making and not isinstance(inner, ast.Lambda):
-            home = replace(home, own=next(iter(names), ""))
+            return self.note(module, node, "its arguments do not fit the parameters that are shown"), {}
+        several = bound_several_times([*ast.iter_child_nodes(inner.args), *own_nodes(inner)])
+        own = scope.params[0] if making and scope.params else ""
+        home = t.Env(function.module, names, function.around, scope, several, own=own)
         self.active.append(inner)
         if isinstance(inner, ast.Lambda):
             found = self.evaluate(inner.body, home)
@@ -79,20 +80,18 @@ class Calls(Base):
                 returned.append(t.Nothing())
             found = t.join(returned)
         self.active.pop()
-        return found
+        return found, home.names
 
     def _declared_result(self, function: t.Function) -> t.Type:
         """The type of the result of a call before the loop: that of the annotation, as the function is not walked."""
         node = function.node
         assert not isinstance(node, ast.Lambda)
-        if node.returns is None and not names_of(node).yields:
-            return t.Given(f"{node.name}()", function.module.place(node).named, returned=True)
+        if node.returns is None and not _yields(node):
+            return t.Given(f"{node.name}()", function.module.place(node).named)
         declared = self.annotated(function.module, node.returns, t.Env(function.module, {}, function.around))
         return declared or t.Unknown(f"`{node.name}` has no annotation that shows what it returns")
 
-    def _bound(
-        self, function: t.Function, args: Sequence[t.Type], keywords: Mapping[str, t.Type]
-    ) -> dict[str, t.Type] | None:
+    def _bound(self, function: t.Function, args: t.Types, keywords: t.Named) -> dict[str, t.Type] | None:
         """The types of the parameters in a call; None if the arguments do not fit."""
         given = function.node.args
         plain = [*given.posonlyargs, *given.args]
@@ -120,12 +119,47 @@ class Calls(Base):
             found = self.evaluate(default, t.Env(function.module, {}, function.around))
         return found if t.is_fixed(found) else t.Unknown(f"`{name}` has a default that code may change")
 
-    def decorated(self, function: t.Function, env: t.Env) -> t.Type:
-        """A function as its decorators leave it; calls among those of local functions would run in the iteration."""
-        for each in getattr(function.node, "decorator_list", ()):
-            with self.silent():
-                target = self.evaluate(each.func if isinstance(each, ast.Call) else each, env)
-            qualname = target.qualname if isinstance(target, t.LibraryFunction) else ""
-            if qualname not in tables.DECORATORS or (function.around is not None and isinstance(each, ast.Call)):
-                return self.note(function.module, each, "a decorator that is not listed")
-        return function
+    # -- constructors ------------------------------------------------------------------------------------------------
+
+    def _construct(self, env: t.Env, node: ast.expr, cls: Definition, args: t.Types, keywords: t.Named) -> t.Type:
+        if not self.understood_class(env, node, cls):
+            return t.Unknown(f"the class `{cls.name}` is not understood", noted=not self.muted)
+        if not self.muted:
+            self._fields_made(env, node, cls, args, keywords)
+        return t.Object(cls, exact=True)
+
+    def fields_made(self, cls: Definition) -> dict[str, t.Type]:
+        """Walk the constructor of a class with what its annotations declare for its arguments."""
+        method = self.classes.method(cls, "__init__")
+        if method is None:
+            return self._fields_made(t.Env(cls.module), cls.node, cls, [], {})
+        module, function = method[0].module, method[1]
+        plain = [*function.args.posonlyargs, *function.args.args][1:]
+        named = {each.arg: self.declared_argument(module, each) for each in function.args.kwonlyargs}
+        args = [self.declared_argument(module, each) for each in plain]
+        return self._fields_made(t.Env(module), function, cls, args, named)
+
+    def _fields_made(
+        self, env: t.Env, node: ast.AST, cls: Definition, args: t.Types, keywords: t.Named
+    ) -> dict[str, t.Type]:
+        """Walk the constructor of a class and return the types of the fields that it stores.
+
+        A constructor of the class's own calls no `__post_init__`.
+        """
+        method = self.classes.method(cls, "__init__")
+        hooks = [each for each in _HOOKS[method is not None :] if self.classes.method(cls, each)]
+        called = (each.arg for field in self.classes.fields(cls).values() for each in field.keywords)
+        for name in (*hooks, *(each for each in called if each in _CALLING)):
+            self.note(env.module, node, f"`{cls.name}` has a `{name}`, which is not followed")
+        if method is None:
+            if (args or keywords) and not self.classes.is_dataclass(cls):
+                self.note(env.module, node, f"`{cls.name}` has no constructor that is shown")
+            return {}
+        function = t.Function(method[0].module, method[1], None, t.Object(cls, exact=True))
+        _, names = self._walk(env, node, function, args, keywords, making=True)
+        return {name.partition(".")[2]: value for name, value in names.items() if "." in name}
+
+
+def _yields(node: t.FunctionNode) -> bool:
+    """True of generators."""
+    return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own_nodes(node))

@@ -4,20 +4,20 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from scanify.analysis.classes.classes import library_module
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
-from scanify.analysis.language.base import Base
-from scanify.analysis.language.shapes import cast_of
+from scanify.analysis.language.names import bindings
+from scanify.analysis.language.syntax.containers import Containers
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import inner_scope
 from scanify.analysis.lower.text import dotted
 
 _INTERCEPTING = frozenset({"__getattr__", "__getattribute__", "__setattr__", "__del__"})
 
 
-class Objects(Base):
+class Objects(Containers):
     """The part of the walker that knows attributes and classes."""
 
     def attribute(self, env: t.Env, node: ast.expr, value: t.Type, name: str) -> t.Type:
@@ -36,8 +36,8 @@ class Objects(Base):
                 return t.Static(f"{text}.{name}" if (text or "").startswith(t.GIVEN) else None)
             case t.Items():
                 return t.LibraryFunction(f"items.{name}", value)
-            case t.LibraryFunction(qualname=qualname, of=None) | t.ClassOf(cls=str(qualname)):
-                return self.of_library(f"{qualname}.{name}")
+            case t.LibraryFunction(qualname=qualname, of=None):
+                return t.LibraryFunction(f"{qualname}.{name}")
             case t.LibraryObject(qualname="jax.at"):
                 return t.LibraryFunction(f"jax.at.{name}", value)
             case t.Object():
@@ -66,14 +66,10 @@ class Objects(Base):
         if name == "T" and value.shape is not None:
             return replace(value, shape=value.shape[:-2] if value.shape.endswith(" T") else f"{value.shape} T")
         if name in tables.VIEWS:
-            return t.Array(None, cast_of(name, (), {}, [value]), value.certain)
+            return t.Array(certain=value.certain)
         if name == "at":
             return t.LibraryObject("jax.at", (("of", value),))
         return t.LibraryFunction(f"array.{name}", value)
-
-    def of_library(self, qualname: str) -> t.Type:
-        """The type of something of a library, by its qualified name."""
-        return t.ClassOf(qualname) if library_module(qualname) else t.LibraryFunction(qualname)
 
     # -- classes of the project ------------------------------------------------------------------------------------
 
@@ -104,8 +100,6 @@ class Objects(Base):
         return self.note(env.module, node, f"`{value.cls.name}` has no `{name}` that is shown")
 
     def _in_class(self, env: t.Env, node: ast.expr, value: t.Object, cls: Definition, name: str) -> t.Type | None:
-        if self.is_made_now(value) and name in self.making[-1][1]:
-            return self.making[-1][1][name]
         if self.classes.is_patched(name):
             return self.note(env.module, node, f"code of the project stores another `{name}`")
         owner = next((each for each in self.classes.lineage(cls) if name in self.classes.methods(each)), cls)
@@ -118,7 +112,7 @@ class Objects(Base):
             return None if _is_abstract(methods[0]) else self._method(env, node, owner, methods[0], this)
         if name[:2] == "__":
             return None
-        return self._declared_field(cls, name) if is_field else self._stored_field(cls, name)
+        return self._field(cls, name)
 
     def _method(self, env: t.Env, node: ast.expr, owner: Definition, function: ast.AST, this: t.Type) -> t.Type:
         """A method as it is read from an object: bound, or what its property returns."""
@@ -130,28 +124,45 @@ class Objects(Base):
             return self.call_function(env, node, found, [], {})
         return found if kinds == ["staticmethod"] else self.decorated(found, t.Env(owner.module))
 
+    def decorated(self, function: t.Function, env: t.Env) -> t.Type:
+        """A function as its decorators leave it; calls among those of local functions would run in the iteration."""
+        for each in getattr(function.node, "decorator_list", ()):
+            with self.silent():
+                target = self.evaluate(each.func if isinstance(each, ast.Call) else each, env)
+            qualname = target.qualname if isinstance(target, t.LibraryFunction) else ""
+            if qualname not in tables.DECORATORS or (function.around is not None and isinstance(each, ast.Call)):
+                return self.note(function.module, each, "a decorator that is not listed")
+        return function
+
     # -- fields ------------------------------------------------------------------------------------------------------
 
-    def _declared_field(self, cls: Definition, name: str) -> t.Type:
+    def _field(self, cls: Definition, name: str) -> t.Type | None:
         """The type of a field by its annotation, and by what the constructor stores where that says more."""
-        field = self.classes.fields(cls)[name]
-        annotation = field.statement.annotation
-        found = self.annotated(field.owner.module, annotation)
+        field = self.classes.fields(cls).get(name)
+        found = self.annotated(field.owner.module, field.statement.annotation) if field is not None else None
         if found is None or not t.is_data(found):
-            stored = self.stored_by_constructor(cls, name)
-            if stored is not None and not _holds_unknown(stored):
+            stored = self._stored(cls, name)
+            if stored is not None and (field is None or not _holds_unknown(stored)):
                 found = stored
-        if found is None:
-            line = field.owner.module.place(annotation).named
-            text = field.owner.module.code(annotation)
-            remedy = "give a case" if "Callable" in text else "give a case, or annotate the field"
-            return t.Unknown(f"`{name}` has type {text} ({line}); {remedy}", declared=True)
-        return self._as_stored(cls, name, found)
+        if found is not None or field is None:
+            return self._as_stored(cls, name, found) if found is not None else None
+        line = field.owner.module.place(field.statement.annotation).named
+        text = field.owner.module.code(field.statement.annotation)
+        remedy = "give a case" if "Callable" in text else "give a case, or annotate the field"
+        return t.Unknown(f"`{name}` has type {text} ({line}); {remedy}", declared=True)
 
-    def _stored_field(self, cls: Definition, name: str) -> t.Type | None:
-        """The type of a field without an annotation; None if no constructor stores it."""
-        found = self.stored_by_constructor(cls, name)
-        return self._as_stored(cls, name, found) if found is not None else None
+    def _stored(self, cls: Definition, name: str) -> t.Type | None:
+        """What the constructor of a class stores in a field; None if it stores nothing there."""
+        method = self.classes.method(cls, "__init__")
+        field = self.classes.fields(cls).get(name)
+        if field is not None and any(each.arg == "converter" for each in field.keywords):
+            return t.Unknown(f"`{name}` has a `converter`, which is not followed")
+        if method is None:
+            return None
+        scope = inner_scope(method[0].module, method[1])
+        attribute = f"{next(iter(scope.params), '')}.{name}"
+        stores = any(attribute in names for _, names in bindings(scope))
+        return self.by_bindings(scope, attribute) if stores else None
 
     def _as_stored(self, cls: Definition, name: str, value: t.Type) -> t.Type:
         """The type of a field, unless other code may put something else there."""
@@ -167,8 +178,6 @@ class Objects(Base):
         # Code may change what a list holds; to change the list itself is still an effect.
         is_list = isinstance(value, t.Items) and value.kind == "list" and isinstance(declared, t.Unknown)
         return t.Items("list", None, declared) if is_list else declared
-
-    home: tuple[Definition | None, str | None] = (None, None)  # the class and the field of the layers
 
     def _is_home(self, cls: Definition, name: str) -> bool:
         """True of the field that holds the layers."""

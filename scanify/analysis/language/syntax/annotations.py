@@ -74,7 +74,7 @@ class Annotations(Base):
         if name is None:
             return None
         local = env.lookup(name) if env is not None else None
-        if isinstance(local, t.ClassOf) and isinstance(local.cls, Definition):
+        if isinstance(local, t.ClassOf):
             return t.Object(local.cls)
         last = name.rpartition(".")[2]
         match self.index.resolve(module, name):
@@ -95,3 +95,11 @@ class Annotations(Base):
                 return t.Static() if last in _STATIC else None
             case _:
                 return None
+
+    def declared_argument(self, module: Module, arg: ast.arg) -> t.Type:
+        """The type of a parameter by its annotation; `Given` if it has none."""
+        if arg.annotation is None:
+            return t.Given(arg.arg, module.place(arg).named)
+        line = module.place(arg.annotation).named
+        text = f"`{arg.arg}` has type {module.code(arg.annotation)} ({line}); give a case, or annotate it"
+        return self.annotated(module, arg.annotation) or t.Unknown(text, declared=True)

@@ -6,23 +6,19 @@ from dataclasses import replace
 
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import types as t
-from scanify.analysis.language.base import Base
 from scanify.analysis.language.shapes import LAST_AXIS, result_cast, weakened
+from scanify.analysis.language.syntax.annotations import Annotations
 
-_OPERATORS = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
-    ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitOr: "or",
-    ast.BitXor: "xor", ast.BitAnd: "and", ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert",
-    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
-}  # fmt: skip
+_OF_BOOLS = ast.BitAnd | ast.BitOr | ast.BitXor | ast.Invert
 _CLASSES = t.ClassOf | t.Function | t.LibraryFunction
 _SINGLE = t.Nothing | t.Static | _CLASSES  # values of which a rewrite makes no other object
 
 
-class Operators(Base):
+class Operators(Annotations):
     """The part of the walker that knows operators."""
 
     def operation_of(self, node: ast.expr, operator: ast.AST, parts: Sequence[ast.expr], env: t.Env) -> t.Type:
+        """The type of the result of an operator on some expressions."""
         values = [t.without_none(self.evaluate(each, env)) for each in parts]
         return self.operation(node, operator, parts, values, env)
 
@@ -32,7 +28,6 @@ class Operators(Base):
         """The type of an operator's result."""
         if (noted := noted_in(values)) is not None:
             return noted
-        name = _OPERATORS[type(operator)]
         flat = [option for value in values for option in t.options(value)]
         held = [each for each in flat if isinstance(each, t.Items)]
         for part, value in zip(parts, values, strict=True):
@@ -42,12 +37,12 @@ class Operators(Base):
                 return self.note(env.module, node, why_of(part, value))
         if any(isinstance(each, t.Array) for each in flat):
             found = _arrays(values)
-            if name in ("and", "or", "xor", "invert") and {getattr(each, "cast", None) for each in flat} == {"bool"}:
+            if isinstance(operator, _OF_BOOLS) and {getattr(each, "cast", None) for each in flat} == {"bool"}:
                 return replace(found, cast="bool")
-            return weakened(found) if name == "matmul" else found
+            return weakened(found) if isinstance(operator, ast.MatMult) else found
         given = next((each for each in flat if isinstance(each, t.Given)), None)
         if given is not None:
-            return t.Given(f"{given.name} @", given.line) if name == "matmul" else given
+            return given
         if any(each.kind == "dict" for each in held):
             return self.note(env.module, node, "an operator on a dict")
         if held:
@@ -55,6 +50,7 @@ class Operators(Base):
         return t.Static(None, any(isinstance(each, t.Static) and each.numpy for each in flat))
 
     def comparison(self, node: ast.Compare, env: t.Env) -> t.Type:
+        """The type of a comparison."""
         parts = [node.left, *node.comparators]
         values = [self.evaluate(each, env) for each in parts]
         if (noted := noted_in(values)) is not None:

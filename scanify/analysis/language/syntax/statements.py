@@ -3,33 +3,26 @@
 import ast
 from collections.abc import Callable, Sequence
 
-from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
-from scanify.analysis.language.base import Base, code_of
-from scanify.analysis.language.names import names_of
+from scanify.analysis.language.base import code_of
 from scanify.analysis.language.syntax.operators import why_of
+from scanify.analysis.language.syntax.values import Expressions
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import names_bound_by
 
 _ROUNDS = 3  # of a loop until its names keep their types
 
 
-class Statements(Base):
+class Statements(Expressions):
     """The part of the walker that runs statements."""
-
-    target: ast.AST | None = None  # the loop that is asked about
-    reached = False
 
     def run(self, body: Sequence[ast.stmt], env: t.Env, returned: list[t.Type]) -> bool:
         """Walk statements; True if the end of the block may be reached."""
-        return all(self._statement(each, env, returned) and not self.reached for each in body)
+        return all(self.statement(each, env, returned) for each in body)
 
-    def at_target(self, env: t.Env) -> None:
-        """Called with the names where the loop that is asked about stands."""
-
-    def _statement(self, node: ast.stmt, env: t.Env, returned: list[t.Type]) -> bool:
+    def statement(self, node: ast.stmt, env: t.Env, returned: list[t.Type]) -> bool:
         """Walk one statement; True if the next one may be reached."""
-        if node is self.target:
-            self.at_target(env)
         match node:
             case ast.Expr():
                 self.evaluate(node.value, env)
@@ -70,7 +63,7 @@ class Statements(Base):
                 return self.run(node.body, env, returned)
             case ast.FunctionDef():
                 self.define(node.args, env, [node.returns])
-                env.names[node.name] = self.local_function(node, env)
+                env.names[node.name] = self.decorated(t.Function(env.module, node, env), env)
             case _:
                 self._unlisted(node, env)
         return True
@@ -85,13 +78,11 @@ class Statements(Base):
         self._forget(node, env)
 
     def _forget(self, node: ast.stmt, env: t.Env) -> None:
-        inside = names_of(node)
-        for name in inside.bound | inside.changed | {getattr(node, "name", "")}:
-            env.names[name] = t.Unknown(f"`{name}` is bound in a statement that is not understood")
-
-    def local_function(self, node: ast.FunctionDef, env: t.Env) -> t.Type:
-        """A function that is defined in another one, with its decorators applied."""
-        return self.decorated(t.Function(env.module, node, env), env)
+        """Take the types from the names that a statement binds, and from the containers that it names."""
+        for each in nodes_in(node):
+            named = [each.id] if isinstance(each, ast.Name) and isinstance(env.lookup(each.id), t.Items) else ()
+            for name in (*names_bound_by(each), *named):
+                env.names[name] = t.Unknown(f"`{name}` is bound in a statement that is not understood")
 
     def _if(self, node: ast.If, env: t.Env, returned: list[t.Type]) -> bool:
         self.truth(env.module, node.test, self.evaluate(node.test, env))
@@ -106,14 +97,7 @@ class Statements(Base):
         self.run(node.body, env, returned)
 
     def _rounds(self, node: ast.stmt, env: t.Env, once: Callable[[t.Env], object]) -> None:
-        """Walk a loop's body until its names keep their types; those that do not have none.
-
-        Around the loop that is asked about they have none from the start, but for those that the body binds before.
-        """
-        if self.target is not None and self.muted and any(each is self.target for each in ast.walk(node)):
-            self._forget(node, env)
-            once(env)
-            return
+        """Walk a loop's body until its names keep their types; those that do not have none."""
         changed = dict(env.names)
         for _ in range(_ROUNDS):
             before, inner = dict(env.names), env.copy()
@@ -124,37 +108,6 @@ class Statements(Base):
                 return
         for name in changed:
             env.names[name] = t.Unknown(f"`{name}` has another type in each iteration")
-
-    # -- elements ----------------------------------------------------------------------------------------------------
-
-    def element(self, module: Module, node: ast.expr, value: t.Type) -> t.Type:
-        """The type of an element when a value is iterated over."""
-        if acts := self.asks(t.Env(module), node, value, "__iter__", "__next__", "__len__", "__getitem__"):
-            return acts
-        found: list[t.Type] = []
-        for option in t.options(t.without_none(value)):
-            match option:
-                case t.Array(cast=cast, certain=certain):
-                    found.append(t.Array(None, cast, certain))
-                case t.Static(numpy=numpy):
-                    found.append(t.Static(None, numpy))
-                case t.Items(kind=kind):
-                    self.in_order(module, node, option)
-                    each = t.Static() if kind == "dict" else option.element
-                    found.append(each or t.Unknown("nothing shows its elements"))
-                case t.Unknown(noted=True):
-                    found.append(option)
-                case _:
-                    found.append(self.note(module, node, why_of(node, option, "what it is iterated over is not shown")))
-        return t.join(found)
-
-    def in_order(self, module: Module, node: ast.AST, value: t.Items) -> None:
-        """Note that the order of a dict's keys is used, unless it was made in this iteration.
-
-        A scan hands on the dicts of layers and carries with their keys sorted, as `jax.jit` does.
-        """
-        if value.kind == "dict" and not value.own:
-            self.condition(module, node, f"`{code_of(module, node)}` may be used with the keys sorted")
 
     # -- binding -----------------------------------------------------------------------------------------------------
 
@@ -167,8 +120,9 @@ class Statements(Base):
                 self._unpack(target, targets, value, env)
             case ast.Starred(value=inner):
                 self.bind(inner, t.Items("list", None, value, self.own), env)
-            case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
-                self.store_own(name, value, env)
+            case ast.Attribute(value=ast.Name(id=own)) if own and own == env.own:
+                name = f"{own}.{target.attr}"
+                env.names[name] = t.join([env.names.get(name), value])
             case ast.Subscript():
                 self._store_item(target, value, env)
             case _:
@@ -203,30 +157,10 @@ class Statements(Base):
                 self.change(env, target, target.value, holder, value)
             case t.Unknown(noted=True):
                 pass
-            case t.Given() if self._is_collected(target.value):
+            case t.Given() if self.is_collected(target.value):
                 pass  # that nothing else reads the caller's list is a condition of its own
             case _:
                 self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
-
-    def change(self, env: t.Env, node: ast.AST, holder_node: ast.expr, holder: t.Items, value: t.Type | None) -> None:
-        """Note that a container gets another element; one that was made before the iteration must not."""
-        if not self.muted and not holder.own and not self._is_collected(holder_node):
-            self.effect(env.module, node, f"`{code_of(env.module, holder_node)}` is changed and was made before")
-            return
-        if holder.kind == "set" and value is not None and not t.is_static(value):
-            self.note(env.module, node, "a set compares its elements")
-        elements = [each for each in (holder.element, value and t.held(value)) if each is not None]
-        grown = t.Items(holder.kind, None, t.join(elements) if elements else None, holder.own)
-        match holder_node:
-            case ast.Name(id=name) if env.lookup(name) is not None:
-                env.holder_of(name).names[name] = grown
-            case ast.Attribute(value=ast.Name(id=own), attr=name) if own and own == env.own:
-                self.store_own(name, grown, env)
-            case _:
-                self.note(env.module, node, "a container without a name of its own is changed")
-
-    def _is_collected(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id in self.collected
 
     def _augmented(self, node: ast.AugAssign, env: t.Env) -> None:
         value = self.evaluate(node.value, env)

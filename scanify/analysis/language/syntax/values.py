@@ -7,14 +7,15 @@ from dataclasses import replace
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.language import types as t
-from scanify.analysis.language.base import Base, code_of
-from scanify.analysis.language.shapes import is_resized, resized
+from scanify.analysis.language.base import code_of
+from scanify.analysis.language.names import is_shared
+from scanify.analysis.language.project.calls import Calls
 from scanify.analysis.language.syntax.operators import noted_in, why_of
-from scanify.analysis.lower.scope import scope_of
+from scanify.analysis.lower.scope import Scope, scope_of
 from scanify.analysis.lower.text import dotted
 
 
-class Expressions(Base):
+class Expressions(Calls):
     """The part of the walker that evaluates expressions."""
 
     def evaluate(self, node: ast.expr, env: t.Env) -> t.Type:
@@ -106,19 +107,23 @@ class Expressions(Base):
 
     def name(self, node: ast.Name, env: t.Env) -> t.Type:
         """The type of a name: of a local one as it is bound, of one of the module as it is defined."""
-        local = env.lookup(node.id)
-        if local is not None:
-            return self._unchanged(env, node.id, local)
-        binding = scope_of(env.module, node).binding(node.id)
-        if binding is not None and binding.parent is not None:
+        value = env.lookup(node.id)
+        if value is not None:
+            scope = next((each.scope for each in env.holder_of(node.id).chain() if each.scope is not None), None)
+            return self._unchanged(scope, node.id, value)
+        around = env.scope_around
+        binding = (around or scope_of(env.module, node)).binding(node.id)
+        if binding is None or (binding.parent is None and binding is not around):
+            return self.meaning(env.module, node.id) or t.Unknown(f"`{node.id}` is bound in several ways, or nowhere")
+        if around is None:
             return t.Unknown(f"`{node.id}` is bound in a way that is not followed")
-        return self.meaning(env.module, node.id) or t.Unknown(f"`{node.id}` is bound in several ways, or nowhere")
+        return self._unchanged(binding, node.id, self.by_bindings(binding, node.id))
 
-    def _unchanged(self, env: t.Env, name: str, value: t.Type) -> t.Type:
+    def _unchanged(self, scope: Scope | None, name: str, value: t.Type) -> t.Type:
         """The value of a local name; a container that other code may hold, and change, has no known elements."""
         found = [each for each in t.options(value) if isinstance(each, t.Items) and t.is_changeable(each)]
-        known = name in self.collected or all(each.declared for each in found)
-        if not known and name in env.holder_of(name).facts.open:
+        known = scope is None or name in self.collected or all(each.declared for each in found)
+        if not known and scope is not None and is_shared(scope, name):
             return t.Unknown(f"other code may change the container `{name}`")
         if isinstance(value, t.Items) and value.parts is not None and value.kind == "tuple":
             return replace(value, parts=tuple(map(t.held, value.parts)))
@@ -130,7 +135,7 @@ class Expressions(Base):
             case Definition() as definition:
                 return self.defined(definition)
             case External(qualname):
-                return self.of_library(qualname)
+                return t.LibraryFunction(qualname)
             case _:
                 return None
 
@@ -156,8 +161,12 @@ class Expressions(Base):
     # -- attributes and elements -----------------------------------------------------------------------------------
 
     def _attribute(self, node: ast.Attribute, env: t.Env) -> t.Type:
-        name = dotted(node)
-        if name is not None and env.lookup(name.partition(".")[0]) is None:
+        name = dotted(node) or ""
+        if name in env.names:  # a field that the constructor has stored
+            return env.names[name]
+        first, around = name.partition(".")[0], env.scope_around
+        binding = around.binding(first) if around is not None else None
+        if first and env.lookup(first) is None and (binding is None or binding.parent is None):
             found = self.meaning(env.module, name)
             if found is not None:
                 return found
@@ -177,7 +186,8 @@ class Expressions(Base):
             return self.note(module, node, "the shape of its result depends on values")
         match value:
             case t.Array():
-                return resized(value) if is_resized(node.slice) else replace(value, shape=None)
+                longer = any(isinstance(each, ast.Constant) and each.value is None for each in ast.walk(node.slice))
+                return replace(value, shape=f"{value.shape} longer" if longer and value.shape else None)
             case t.Given(name=name):
                 return value if name.endswith("]") else t.Given(f"{name}[{ast.unparse(node.slice)}]", value.line)
             case t.Static(text=text):
