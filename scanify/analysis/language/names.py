@@ -4,8 +4,9 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from scanify.analysis.lower.bound import names_bound_by
 from scanify.analysis.lower.nodes import names_in, nodes_in
-from scanify.analysis.lower.scope import Scope, names_bound_by, own_nodes, parent_of, scope_of
+from scanify.analysis.lower.scope import Scope, own_nodes, parent_of, scope_of
 from scanify.analysis.lower.text import dotted
 
 _READERS = frozenset("len list tuple set sorted zip enumerate reversed sum any all min max isinstance dict map".split())

@@ -8,8 +8,8 @@ from scanify.analysis.language import types as t
 from scanify.analysis.language.base import code_of
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.syntax.values import Expressions
+from scanify.analysis.lower.bound import names_bound_by
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import names_bound_by
 
 _ROUNDS = 3  # of a loop until its names keep their types
 
