@@ -1,1 +1,1 @@
-"""One module for each command: options in, exit code out. They print; the stages behind them do not."""
+"""One module per command: options in, exit code out. Only these modules print; the stages they call do not."""

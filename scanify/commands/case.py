@@ -44,10 +44,11 @@ def command(
     force: bool,
     running: Running,
 ) -> int:
-    """Propose a case for each model of FILE whose layer loop would be rewritten, to be edited and verified with.
+    """Propose a case for each model of FILE whose layer loop would be rewritten, to be edited and used for
+    verification.
 
-    Constructor signatures, configurations and annotations give small sizes that fit each other; the arguments of the
-    call are found by tracing it on candidates, in a process of its own. Exits with 1 if no case could be proposed.
+    Constructor signatures, configurations and annotations give small sizes that fit together; the arguments of the call
+    are found by tracing candidates in a separate process. Exits with 1 if no case could be proposed.
 
     With --run, cases are written from the calls that a program of yours makes: with its configurations and sizes, and
     with new arrays of the same shapes.
@@ -122,7 +123,7 @@ def _from_run(source: Source, plans: list[Plan], running: Running) -> "Proposals
 
 
 def _finish(proposals: "Proposals", source: str, output: str | None, *, recorded: bool) -> int:
-    """Print or write the cases, and what is to be filled in where there is none, say why, and answer the exit code."""
+    """Print or write the cases and the skeletons to fill in, report declined ones, and return the exit code."""
     model = shown(proposals.target, Path.cwd())
     unwritten = [] if recorded else proposals.declined
     to_fill = [skeleton(source, each.cls) for each in unwritten if each.cls and each.imports]

@@ -36,13 +36,13 @@ from scanify.report.terminal import tell
 from scanify.source.read import encode
 from scanify.source.write import write_all
 
-# Seconds of CPU time that an analysis must take for its report to be kept.
+# Reports of analyses that take less CPU time than this, in seconds, are not cached.
 WORTH_KEEPING = 0.5
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the report is to be: its format, what it is about, and what it leaves out."""
+    """The requested report: its format, the chosen rules, and what it leaves out."""
 
     form: str
     chosen: Chosen
@@ -106,14 +106,14 @@ def command(
     no_cache: bool,
     running: Running,
 ) -> int:
-    """Report every loop over layers in PATHS: those that can be rewritten, and those that are left as they are and why;
-    and code that does with stacks and scans of layers what it hardly means.
+    """Report every loop over layers in PATHS: loops that can be rewritten, and loops left as they are, with the reason.
+    Also report code that probably misuses stacks and scans of layers.
 
-    PATHS are files and folders, without any the current folder; `-` reads standard input. Exits with 1 if a loop can be
-    rewritten, a stack is misused or a file could not be read, else with 0: a loop that is refused fails nothing. Loops
-    whose layers the source leaves open are counted, as a case or a run decides about them; --undecided shows them.
+    PATHS are files and folders, by default the current folder; `-` reads standard input. Exits with 1 if a loop can be
+    rewritten, a stack is misused or a file could not be read, else with 0: a refused loop is not a failure. Loops whose
+    layers the source leaves open are counted, since a case or a run decides about them; --undecided shows them.
 
-    With --run it also says which of these loops a program of yours runs, so that a rewrite could be proved on it.
+    With --run it also reports which of these loops a program of yours runs, so that a rewrite could be proved on it.
     """
     given = load_project(
         paths,
@@ -143,8 +143,8 @@ def command(
 
 
 def _known_or_new(given: Given, asked: Asked, running: Running, *, keeps: bool) -> Report:
-    """The report: one on the same files that was kept, or a new one."""
-    # To look a report up, the whole project is read: of files with nothing to say of there is nothing to save by that.
+    """Return a cached report on the same files, or create one."""
+    # A lookup reads the whole project, which is not worth it if no file can contain a finding.
     looks_up = keeps and not running.commands and given.project.may_hold_findings()
     kept = Kept.of(given, repr(asked)) if looks_up else None
     report = kept.lookup() if kept is not None else None
@@ -158,7 +158,7 @@ def _known_or_new(given: Given, asked: Asked, running: Running, *, keeps: bool) 
 
 
 def chosen(config: Config, select: tuple[str, ...], ignore: tuple[str, ...]) -> Chosen:
-    """What the configuration chooses, with what the command line says in place of it."""
+    """Return the rules chosen by the configuration, overridden by the command line."""
     found = config.chosen
     if select:
         found = replace(found, select=codes(select, "--select"))
@@ -172,7 +172,7 @@ def _files(given: Given) -> str:
 
 
 def _fixed(given: Given) -> Given:
-    """The files without the comments that silence nothing, which are written."""
+    """Remove the comments that suppress nothing, and write the files."""
     project = given.project
     if given.stdin is not None:
         raise ScanifyError("--fix-ignores changes files, and standard input is none; name a file")

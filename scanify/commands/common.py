@@ -1,4 +1,4 @@
-"""What the commands share: arguments, options, and loading what they name."""
+"""Arguments and options shared by the commands, and loading the project they name."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ paths_argument: Decorator = click.argument("paths", nargs=-1, required=True, met
 
 
 def or_here(context: click.Context, argument: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """The paths that were named; the current folder where none was."""
+    """Default to the current folder if no path is named."""
     return value or (".",)
 
 
@@ -108,7 +108,7 @@ _no_gitignore = click.option("--no-gitignore", is_flag=True, help="Take files th
 
 
 def unsafe_options(what: str) -> Decorator:
-    """`--unsafe`, which is for `what`, and `--accept`: the command gets both as `accepted`."""
+    """Add `--unsafe` with the help text `what`, and `--accept`; the command gets both as `accepted`."""
     unsafe = click.option("--unsafe", is_flag=True, help=what)
 
     def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,7 +123,7 @@ def unsafe_options(what: str) -> Decorator:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What loops are to become, and for which release, where the command line says so."""
+    """The target and its release as named on the command line; None if not named."""
 
     target: str | None = None
     version: str | None = None
@@ -134,7 +134,7 @@ class Wanted:
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--target` and `--target-version`, which the command gets as one, `wanted`."""
+    """Add `--target` and `--target-version`, which the command gets as `wanted`."""
 
     @wraps(command)
     def of_both(*args: Any, target: str | None, target_version: str | None, **kwargs: Any) -> Any:
@@ -144,12 +144,12 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--no-exclude` and `--no-gitignore`."""
+    """Add `--no-exclude` and `--no-gitignore`."""
     return _no_exclude(_no_gitignore(command))
 
 
 def in_colour() -> bool:
-    """Whether standard output is to have colours: on a terminal, and as `NO_COLOR` and `FORCE_COLOR` say."""
+    """True if standard output is a terminal, unless overridden by `NO_COLOR` or `FORCE_COLOR`."""
     if os.environ.get("FORCE_COLOR"):
         return True
     return not os.environ.get("NO_COLOR") and sys.stdout.isatty()
@@ -157,8 +157,10 @@ def in_colour() -> bool:
 
 @dataclass(frozen=True)
 class Given:
-    """What a command was given: the files, the configuration that holds for them, how to stack, standard input, and the
-    kinds of obligations that the user accepts unverified."""
+    """The input of a command: project, configuration, how to stack, the contents of standard input, and so on.
+
+    `accepted` holds the kinds of obligations that the user accepts unverified.
+    """
 
     project: Project
     config: Config
@@ -170,12 +172,12 @@ class Given:
 
     @property
     def changes_policies(self) -> bool:
-        """Whether stacks that are there already get the policy: where it was named for this run, and is theirs."""
+        """True if existing stacks are also changed to the policy named on the command line."""
         return self.remat is not None and self.policy_at_run_time
 
     @property
     def policy_at_run_time(self) -> bool:
-        """Whether one rewritten text can be verified under every policy."""
+        """True if one rewritten text can be verified under every policy."""
         return policy_at_run_time(self.target)
 
 
@@ -192,12 +194,11 @@ def load_project(
     writes: bool = False,
     commands: tuple[str, ...] = (),
 ) -> Given:
-    """Read the files that `paths` name. Who `writes` files has those finished first that a killed run was writing.
+    """Read the files that `paths` name.
 
-    What `commands` run, and those of the configuration, is known with the project, wherever it lies.
-
-    Says on standard error where there is no Python file at all, unless it is to be `quiet`. Raises ScanifyError where
-    a path does not exist.
+    With `writes`, first recover files left incomplete by a killed run. Programs run by `commands` or by commands of the
+    configuration are loaded with the project, wherever they are. Warns on standard error if there are no Python files,
+    unless `quiet`. Raises ScanifyError if a path does not exist.
     """
     if "" in paths:
         raise ScanifyError(
@@ -223,7 +224,7 @@ def load_project(
 
 
 def _form(project: Project, config: Config, wanted: Wanted | None) -> str:
-    """The emitter of a target that is named, or configured: a configured release is for the configured target."""
+    """Return the emitter of the named or configured target; a configured release is for the configured target only."""
     wanted = wanted or Wanted()
     target = wanted.target or config.target
     return form_of(project.every, target, wanted.version or config.version_of(target))
@@ -240,7 +241,7 @@ def _finish_earlier(root: Path) -> None:
 
 
 def _nothing(files: list[Path], selection: Selection) -> str:
-    """Why no file was read."""
+    """Explain why no file was read."""
     for file in files:
         pattern = selection.excluded_by(normal(file))
         if pattern is not None:
@@ -270,14 +271,14 @@ def _from_stdin(
 
 
 def analysing(given: Given) -> AbstractContextManager[None]:
-    """Inside, a terminal is told what takes its time."""
+    """Show a message on a terminal while the block runs."""
     return waiting(
         f"analysing {plural(len(given.project.sources), 'file')} and the project in {given.project.root} ..."
     )
 
 
 def write_output(output: str, text: str) -> None:
-    """Write a report to the file of `--output`. Raises ScanifyError where it cannot be written."""
+    """Write a report to the file of `--output`. Raises ScanifyError if it cannot be written."""
     try:
         Path(output).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -289,7 +290,7 @@ def _stack(option: str | None, config: Config) -> Stack | None:
 
 
 def demand_policy_at_run_time(given: Given, what: str) -> None:
-    """Raises ScanifyError where a rewritten text has one policy only; `what` begins its message."""
+    """Raise ScanifyError if a rewritten text has a single policy; `what` begins the message."""
     if not given.policy_at_run_time:
         raise ScanifyError(
             f"{what} on one rewritten text, and the target {given.target} writes the policy into the text; name one "

@@ -1,4 +1,4 @@
-"""`scanify completion`: what a shell needs to complete commands, options and rules."""
+"""`scanify completion`: shell completion for commands, options and rules."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from scanify.errors import Exit, ScanifyError
 from scanify.report.terminal import tell
 
 _VARIABLE = "_SCANIFY_COMPLETE"
-# What makes zsh look into the folder that the script is written to.
+# Makes zsh search the folder that the script is written to.
 _ZSHRC = "fpath=({folder} $fpath); autoload -Uz compinit && compinit  # completion of scanify"
 
 
@@ -41,7 +41,7 @@ def command(shell: str, install: bool) -> int:
 
 
 def _place(shell: str) -> Path:
-    """Where a shell looks for the completion of a command; of zsh a folder that is added to where it looks."""
+    """Return the path where a shell looks for completions; for zsh, in a folder that is added to its search path."""
     home = Path.home()
     if shell == "zsh":
         return Path(os.environ.get("ZDOTDIR") or home) / ".zfunc" / "_scanify"
@@ -53,7 +53,7 @@ def _place(shell: str) -> Path:
 
 
 def _look_into(folder: Path) -> Path:
-    """Add a line to .zshrc, once."""
+    """Add the folder to the search path in .zshrc, once, and return the path of .zshrc."""
     file, line = folder.parent / ".zshrc", _ZSHRC.format(folder=folder)
     before = file.read_text(encoding="utf-8") if file.exists() else ""
     if line not in before:

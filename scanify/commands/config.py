@@ -1,4 +1,4 @@
-"""`scanify config`: the settings that are in force, and where each comes from."""
+"""`scanify config`: the settings in effect, and where each comes from."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from scanify.configuration.config_schema import schema as made
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
 
-# What holds where a key is not set and has no default of its own.
+# Shown for a key that is not set and has no default.
 _UNSET = {
     "memory-budget": "none",
     "remat": "that of the container: full",
@@ -28,11 +28,11 @@ _UNSET = {
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--schema", is_flag=True, help="Print the JSON schema of the settings instead, for an editor.")
 def command(paths: tuple[str, ...], form: str, schema: bool) -> None:
-    """Show the settings that hold for PATHS, without any for the current folder, and the file that each comes from."""
+    """Show the settings for PATHS, by default for the current folder, and the file that each comes from."""
     if schema:
         click.echo(json.dumps(made(), indent=2))
         return
-    config = load_config(map(Path, paths))  # which says what is wrong with it
+    config = load_config(map(Path, paths))  # reports errors in the configuration
     file = config.root / NAME
     table = read_table(file, KEYS) if file.is_file() else Table(file, {}, {})
     here = Path.cwd()
@@ -56,7 +56,7 @@ def command(paths: tuple[str, ...], form: str, schema: bool) -> None:
 
 
 def _written(value: Any) -> str:
-    """A value as TOML writes it on one line."""
+    """Format a value as TOML on one line."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{json.dumps(key)} = {_written(each)}' for key, each in value.items())}}}"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""`scanify convert`: a checkpoint of a list of layers as one of a stack, and back."""
+"""`scanify convert`: convert a checkpoint between a list of layers and a stack."""
 
 import importlib.util
 import sys
@@ -77,11 +77,12 @@ def command(
 ) -> int:
     """Write the checkpoint OLD as NEW, with stacks in place of lists of layers, or the other way round.
 
-    Formats are safetensors, NumPy archives (.npz), folders of orbax, and what equinox.tree_serialise_leaves and
-    flax.serialization.to_bytes (.msgpack) write.
-    Arrays are copied byte for byte, a few at a time, whatever their dtype. Where a part is missing or does not fit,
-    nothing is written. The new file is read and converted back before it has its name. All of a training state is
-    converted where it is in the file: `--stack '*layers' --axis 0` finds the moments of an optimiser too.
+    Formats are safetensors, NumPy archives (.npz), folders of orbax, and files of equinox.tree_serialise_leaves and
+    flax.serialization.to_bytes (.msgpack).
+
+    Arrays are copied byte for byte, a few at a time, whatever their dtype. If a part is missing or does not fit,
+    nothing is written. The new file is read and converted back before it gets its name. All of a training state is
+    converted wherever it is in the file: `--stack '*layers' --axis 0` finds the moments of an optimiser too.
     """
     _check(
         old,

@@ -1,6 +1,6 @@
-"""The report of an earlier `check`, kept by the contents of every file of the project that it depends on.
+"""Cached reports of `check`, keyed by the contents of every project file that the report depends on.
 
-An entry holds what was printed, never what would be written: a rewrite always analyses anew.
+An entry holds only printed output, never text to be written: a rewrite always repeats the analysis.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _FOLDER = "check"
 
 @dataclass(frozen=True)
 class Report:
-    """What `check` prints, and its exit code."""
+    """The output of `check`, and its exit code."""
 
     text: str
     code: int
@@ -31,7 +31,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Kept:
-    """The place of one report in the cache at `top`."""
+    """The cache entry for one report, in the cache at `top`."""
 
     top: Path
     given: Given
@@ -39,7 +39,7 @@ class Kept:
 
     @classmethod
     def of(cls, given: Given, form: str) -> "Kept | None":
-        """Where the report on some files is kept; None where none is: for standard input, or without a cache."""
+        """Return the entry for a report, or None for standard input or without a cache."""
         top = cache_folder(given.config.root)
         return cls(top, given, form) if top is not None and given.stdin is None else None
 
@@ -58,9 +58,9 @@ class Kept:
         return self.top / _FOLDER / f"{state.hexdigest()}.json"
 
     def lookup(self) -> Report | None:
-        """The report that was kept, if what else was read for it is still the same."""
+        """Return the cached report if the other files that were read for it are unchanged."""
         if not (self.top / _FOLDER).is_dir():
-            return None  # nothing was kept: other files of the project need not be read for now
+            return None  # nothing is cached yet, so the other files need not be read for the key
         try:
             entry = json.loads(self._file.read_text(encoding="utf-8"))
             if any(_found(Path(path)) != digest for path, digest in entry["read"]):
@@ -70,7 +70,7 @@ class Kept:
             return None
 
     def keep(self, report: Report) -> None:
-        """Keep a report that was just made."""
+        """Cache a new report."""
         looked_for = self.given.project.looked_for()
         others = [(str(path), _digest(source) if source is not None else None) for path, source in looked_for]
         entry = {"read": others, "text": report.text, "code": report.code}
@@ -87,7 +87,7 @@ def _found(path: Path) -> str | None:
 
 
 def _own_state() -> str:
-    """The state of scanify's own files: another version, or an edit, gives other answers."""
+    """Hash scanify's own files, since another version may give another report."""
     top = Path(__file__).resolve().parents[1]
     files = sorted((str(file), (status := file.stat()).st_mtime_ns, status.st_size) for file in top.rglob("*.py"))
     return hashlib.blake2b(repr(files).encode(), digest_size=20).hexdigest()

@@ -1,4 +1,4 @@
-"""`scanify profile`: where the programs come from that a model starts with, by the loops of its source."""
+"""`scanify profile`: which loops of the source a model's programs come from."""
 
 import json
 import os
@@ -57,12 +57,12 @@ def command(
     output: str | None,
     running: Running,
 ) -> int:
-    """Trace the model of each case as it is, and say which loops of its source its programs come from.
+    """Trace the unchanged model of each case, and show which loops of its source its programs come from.
 
-    The programs are the jitted constructor, the call, and the call with its gradient. What is traced once a turn of a
-    Python loop is compiled once a turn: the table says how much that is, and what scanify says of the loop. Where
-    scanify rewrites the file, the sizes after it are shown, too. With --run the calls are those of a program of yours,
-    and there is no constructor. Nothing is written.
+    The programs are the jitted constructor, the call, and the call with its gradient. Code traced in each iteration of
+    a Python loop is compiled once per iteration: the table shows how much that is, and what scanify says about the
+    loop. If scanify rewrites the file, the sizes after the rewrite are shown, too. With --run the calls come from a
+    program of yours, and there is no constructor. Nothing is written.
     """
     allowed = _lines(budget)
     with opened(file, cases, running) as (given, run):
@@ -74,7 +74,7 @@ def command(
 
 
 def _lines(budget: str | None) -> int | None:
-    """The lines that `--budget` allows. Raises ScanifyError where it is no budget."""
+    """Parse `--budget`. Raises ScanifyError if it is not a number of lines."""
     if budget is None:
         return None
     found = _BUDGET.fullmatch(budget.replace(" ", ""))

@@ -24,10 +24,10 @@ COMPARER = "scanify.rolling.reported:reported_case"
 @case_option
 @limit_options(recorded=False)
 def command(file: str, report: bool, cases: tuple[str, ...], running: Running) -> int:
-    """Trace the model of each case and list the equations that repeat, at the lines that they come from.
+    """Trace the model of each case and list the equations that repeat, with the lines that they come from.
 
     `scanify.reroll` makes scans of them in the traced program, whatever the framework. `scanify rewrite` makes scans of
-    the loops of Equinox models in the source, which saves tracing every layer, too.
+    the loops of Equinox models in the source, which also saves tracing every layer.
     """
     with opened(file, cases, running) as (given, run):
         done = _reported(given, run)

@@ -111,10 +111,10 @@ def command(
     """Rewrite the loops over layers in PATHS as scans over stacked layers.
 
     PATHS are files and folders; `-` rewrites standard input to standard output. Safe fixes are applied; unsafe ones
-    with --unsafe, or when a case has just verified them: one that is named, those of the configuration, or for one
-    file one that is proposed (see scanify case). A list that other code may need stays (see --accept). Exits with 0
-    when that is done; with 1 if a file could not be read, a loop that a case runs was held back, or (--check,
-    --diff) anything would change; with 3, and nothing written, if verification failed or no policy fits the budget.
+    with --unsafe, or when a case has just verified them: a named case, the cases of the configuration, or for one file
+    a proposed case (see scanify case). A list that other code may need stays (see --accept). Exits with 0 when that is
+    done; with 1 if a file could not be read, a loop that a case runs was held back, or (--check, --diff) anything would
+    change; with 3, and nothing written, if verification failed or no policy fits the budget.
     """
     showing, commands = Showing(diff, check, quiet), running.commands
     demand_no_contradiction((*cases, *commands), no_verify=no_verify)
@@ -151,7 +151,7 @@ def command(
 
 
 def _keep(given: Given, outcome: Outcome, policy: str | None, code: int, showing: Showing) -> None:
-    """Keep the texts before for the way back, where files were written."""
+    """Keep the previous texts for `scanify unroll`, if files were written."""
     if showing.only or code == Exit.VERIFICATION or given.stdin is not None:
         return
     if not outcome.applied:
@@ -170,7 +170,7 @@ class _Verified:
     failed: str = ""
 
     def advised(self, verify: "Callable[..., Verification]") -> "_Verified":
-        """The same, and where scanning does not pay by what `verify` times."""
+        """Add advice on where scanning does not pay, based on the times that `verify` measures."""
         *others, last = self.shown
         return replace(self, shown=(*others, replace(last, advice=advice_on(verify))))
 
@@ -180,7 +180,7 @@ _NOT_SHOWN = "the proposed case does not show the unsafe fixes, which are held b
 
 
 def _say_unverified(outcome: Outcome, run: CaseRun | None, *, explicit: bool) -> None:
-    """Name the notebooks that no case verifies. Raises ScanifyError where a case was named and nothing else changes."""
+    """Report notebooks that no case verifies. Raises ScanifyError if a case is named and only notebooks change."""
     if run is None:
         return
     notebooks = [path for path in outcome.changes if is_notebook(path)]
@@ -193,7 +193,7 @@ def _say_unverified(outcome: Outcome, run: CaseRun | None, *, explicit: bool) ->
 def _by_name(
     given: Given, policy: str | None, run: CaseRun | None, *, measure: bool, paced: bool
 ) -> tuple[Outcome, _Verified | None]:
-    """The rewrite under the policy that was named, verified where there are cases and changes.
+    """Rewrite under the named policy, and verify if there are cases and changes.
 
     Loops that cases run for fewer than two iterations are held back, unless there are no others.
     """
@@ -230,7 +230,7 @@ def _verified(
 
 
 def _by_choice(given: Given, run: CaseRun, budget: int | None) -> tuple[Outcome, _Verified | None]:
-    """The rewrite under the policy that the cases show to be the cheapest that fits."""
+    """Rewrite under the cheapest policy that fits the budget, as measured on the cases."""
     outcome = measurable(_rewritten(given, None, run), given)
     if not outcome.changes:
         return outcome, None
@@ -247,7 +247,7 @@ def _by_choice(given: Given, run: CaseRun, budget: int | None) -> tuple[Outcome,
 def _rewritten(
     given: Given, policy: str | None, run: CaseRun | None, *, without: frozenset[Place] = frozenset()
 ) -> Outcome:
-    """The rewrite in memory: safe fixes, and unsafe ones where they are asked for or a case is about to verify them.
+    """Rewrite in memory: safe fixes, and unsafe ones if they are accepted or a case is about to verify them.
 
     Loops at the places `without` are held back.
     """
@@ -278,9 +278,9 @@ def _finish(
     tried: bool,
     proofs: dict[Place, str],
 ) -> int:
-    """Show or write the result, then sum up on standard error; answer the exit code.
+    """Show or write the result, print a summary on standard error, and return the exit code.
 
-    `verified` is None where nothing was verified: without cases, or, where there are some (`tried`), without changes.
+    `verified` is None if nothing was verified: there were no cases, or, if there were (`tried`), no changes.
     """
     folder = Path.cwd()
     failed = verified.failed if verified is not None else ""

@@ -11,7 +11,7 @@ from scanify.rules import RULES
 @click.command("rules", short_help="List the rules.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def command(form: str) -> None:
-    """List every rule: 1xx loops that were found, 2xx those refused, 3xx comments and stacks, 4xx verification."""
+    """List every rule: 1xx rewritable loops, 2xx refused loops, 3xx comments and stacks, 4xx verification."""
     if form == "json":
         rules = [
             {"id": rule.id, "name": rule.name, "summary": rule.page.summary, "explanation": rule.page.text}

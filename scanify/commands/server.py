@@ -1,4 +1,4 @@
-"""`scanify server`: what editors talk to."""
+"""`scanify server`: the language server for editors."""
 
 import click
 
@@ -10,7 +10,7 @@ from scanify.server import serve
 def command() -> int:
     """Speak the language server protocol on standard input and output.
 
-    Editors start it: `docs/how-to/editors.md` says how. It needs pygls: `pip install 'scanify-jax[server]'`.
+    Editors start it, as `docs/how-to/editors.md` explains. It needs pygls: `pip install 'scanify-jax[server]'`.
     """
     try:
         import pygls  # noqa: F401

@@ -66,10 +66,11 @@ def command(
 ) -> int:
     """Turn the stacks in PATHS back into lists, and the scans over them into loops.
 
-    Files that `scanify rewrite` has changed get the text back that they had, byte for byte, with what was changed
-    since. Other loops are read off the source: they are safe where a rewrite of them gives the scans back; others are
-    written with --unsafe, or when a case has just verified them, unless other code may need the stack (see --accept).
-    Remat policies belong to stacks and are gone with them. Exits as `scanify rewrite` does.
+    Files that `scanify rewrite` has changed get their previous text back, byte for byte, with the changes made since.
+    Other loops are derived from the source: they are safe if rewriting them gives the scans back; others are written
+    with --unsafe, or when a case has just verified them, unless other code may need the stack (see --accept).
+
+    Remat policies belong to stacks and are removed with them. Exits as `scanify rewrite` does.
     """
     demand_no_contradiction(cases, no_verify=no_verify)
     given = load_project(paths, None, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
@@ -86,7 +87,7 @@ def command(
 
 
 def _reached(given: Given, found: Unrolling, run: CaseRun | None) -> Unrolling:
-    """The same with what was held back, if cases are about to run all of its loops, or nothing is left to be shown."""
+    """Add the loops held back if cases are about to run all of them, or if no other obligation is left."""
     taken = replace(found, texts=found.held, held={})
     if set(found.obligations) <= set(found.elsewhere):
         return taken
@@ -98,7 +99,7 @@ def _reached(given: Given, found: Unrolling, run: CaseRun | None) -> Unrolling:
 
 
 def _verified(given: Given, found: Unrolling, run: CaseRun) -> "Verification":
-    """The scans held against the loops, which are what the scans stand for: the loop is the version before."""
+    """Verify the scans against the loops, with the loops as the version before."""
     changes = found.changes(given.project)
     swapped = {path: (loop, scan) for path, (scan, loop) in changes.items()}
     loops = given.project.with_texts(found.texts)
@@ -109,9 +110,9 @@ def _verified(given: Given, found: Unrolling, run: CaseRun) -> "Verification":
 def _finish(
     given: Given, found: Unrolling, verified: "Verification | None", showing: Showing, beyond: Sequence[str]
 ) -> int:
-    """Show or write the result, then sum up on standard error; answer the exit code.
+    """Show or write the result, print a summary on standard error, and return the exit code.
 
-    `beyond` are the obligations that no case shows, for which everything was held back.
+    `beyond` holds the obligations that no case can show, because of which everything was held back.
     """
     folder, changes = Path.cwd(), found.changes(given.project)
     failed = verified is not None and not verified.good
@@ -138,7 +139,7 @@ def _finish(
 
 
 def _skipped(given: Given) -> list[Skipped]:
-    """The files that could not be read, or parsed."""
+    """Return the files that could not be read or parsed."""
     texts = given.project.texts()
     problems = {path: found for path, text in texts.items() if isinstance(found := parse(text), Problem)}
     return [*given.project.skipped, *(unparsed(path, texts[path], found) for path, found in problems.items())]

@@ -1,4 +1,4 @@
-"""`scanify verify`: compare two versions of a model on cases, the second one rewritten in memory or by hand."""
+"""`scanify verify`: compare two versions of a model on cases; the second is rewritten in memory or by hand."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
@@ -186,7 +186,7 @@ def command(
 def _changes(
     before: str | None, after: str | None, against: str | None, file: str | None, run: CaseRun, config: Config
 ) -> "list[tuple[ByHand, tuple[CaseSpec, ...]]]":
-    """The change that somebody made, with the cases that each file of it is for."""
+    """Return the manual changes, each with the cases for its file."""
     if before is not None and after is not None:
         return [(two_files(before, after), run.cases)]
     assert against is not None
@@ -197,7 +197,7 @@ def _changes(
 
 
 def _check_mode(file: str | None, before: str | None, after: str | None, against: str | None, *, named: bool) -> None:
-    """Raises ScanifyError where the options do not say which two versions are meant."""
+    """Raise ScanifyError if the options do not identify the two versions."""
     if (before is None) != (after is None):
         raise ScanifyError("--before and --after go together: give both files")
     modes = [against is not None, before is not None]
@@ -231,7 +231,7 @@ class _Extras:
     def added(
         self, result: "Verification", verify: "Callable[..., Verification]", policies: Sequence[str | None]
     ) -> "Verification":
-        """The verification with advice, figures on a mesh and losses. `verify` runs the cases once more.
+        """Add advice, figures on a mesh and losses to a verification. `verify` runs the cases once more.
 
         On a mesh, the rewritten version is compiled under each of the `policies`.
         """
@@ -243,11 +243,11 @@ class _Extras:
 
 
 def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], extras: _Extras) -> "Verification":
-    """Verify the file that was given against what scanify makes of it."""
+    """Verify the rewrite of a file by scanify against the original."""
     compared: tuple[str | None, ...] = policies or REMATS
     requested = _requested(policies)
     if not given.policy_at_run_time:
-        compared, requested = (None,), None  # as it is written
+        compared, requested = (None,), None  # the policy is part of the text
     options: dict[str, Any] = {"measure": extras.measure, "paced": not extras.advise}
 
     def verify(outcome: Outcome) -> "Verification":
@@ -255,7 +255,7 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], extras: _E
 
     if run.recorded:
         rewrite = partial(rewritten_where, given, _requested(policies), run)
-        # What reads the cost of a program is not shown, as with a written case: nothing is written here.
+        # As with a written case, code that reads the cost of a program is not covered; nothing is written here.
         outcome, recorded = by_recorded_calls(rewrite, verify, given.accepted | {COST})
     else:
         outcome, recorded = _decided(given, run, policies), None
@@ -269,13 +269,13 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], extras: _E
 
 
 def _decided(given: Given, run: CaseRun, policies: tuple[str, ...]) -> Outcome:
-    """The rewrite with the loops whose layers the source leaves open, if the cases run them."""
+    """Return the rewrite, including loops whose layers the source leaves open if the cases run them."""
     outcome = _rewrite(given, policies)
     plans = undecided_plans(outcome, given.accepted)
     try:
         shown, held = shown_by_cases(plans, given.project, run)
     except CaseFailed:
-        if outcome.changes:  # whose verification reports it
+        if outcome.changes:  # the error will be reported when they are verified
             return outcome
         raise
     return replace(_rewrite(given, policies, shown) if shown else outcome, short=held)
@@ -296,7 +296,7 @@ def _rewrite(given: Given, policies: tuple[str, ...], undecided: Set[Place] = fr
 
 
 def _requested(policies: tuple[str, ...]) -> str | None:
-    """The policy that the rewrite is asked for, where one is named."""
+    """Return the policy to rewrite with, if exactly one is named."""
     return policies[0] if len(policies) == 1 else None
 
 
@@ -306,7 +306,7 @@ def _by_hand(
     policies: tuple[str, ...],
     extras: _Extras,
 ) -> "Verification":
-    """Verify a change that somebody made: as it is written, unless policies are named; for each file with its cases."""
+    """Verify manual changes, each with its own cases: as written, unless policies are named."""
     results = []
     for change, cases in changes:
         verify, shown_under = partial(verify_by_hand, change, replace(run, cases=cases)), policies or (None,)
@@ -322,7 +322,7 @@ def _by_hand(
 
 
 def _demand_changes(outcome: Outcome, given: Given) -> None:
-    """Verifying nothing must not look like success."""
+    """Raise ScanifyError if nothing changes: verifying nothing must not look like success."""
     if outcome.changes:
         return
     folder = Path.cwd()

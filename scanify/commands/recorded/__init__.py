@@ -1,4 +1,4 @@
-"""Evidence from commands that users name: recorded calls. What is named here is imported when it is called."""
+"""Evidence from recorded calls of user commands. The functions here are imported on the first call."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Rewriting on evidence: loops are written that a case or a recorded call shows, and the others are held back."""
+"""Rewriting on evidence: loops covered by a case or a recorded call are rewritten, and the others are held back."""
 
 import os
 from collections.abc import Callable, Container, Iterable, Sequence, Set
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Accept = Callable[[Plan], bool]
 _DEEPER = "record a run that calls it with three layers or more, or take it with --unsafe"
 _UNREACHED = HeldBack("no call of it was recorded", _DEEPER, finding=False)
-_PRINTED = 12  # lines of what a command printed last
+_PRINTED = 12  # lines of a command's output shown in an error
 _KEEP = "keep the loop: no two of its layers share a program"
 
 
@@ -38,8 +38,9 @@ def by_recorded_calls(
 ) -> "tuple[Outcome, Verification | None]":
     """Rewrite all candidates in memory, and verify; if calls show only some of them, rewrite and verify those alone.
 
-    Safe loops that no call reaches stay in. Loops whose layers the source leaves open hold a `BlockSeq`, also if they
-    are alike in the run: in another configuration they may not be. Raises CaseFailed if no call can be compared.
+    Safe loops that no call reaches are rewritten too. Loops whose layers the source leaves open become a `BlockSeq`,
+    even if the layers are alike in this run, since another configuration may differ. Raises CaseFailed if no call can
+    be compared.
     """
     held: dict[Place, HeldBack] = {}
     compared: set[Place] = set()
@@ -69,7 +70,7 @@ def _takes(accepted: Set[str], held: Container[Place], plan: Plan) -> bool:
 
 
 def _demand_compared(verified: "Verification") -> None:
-    """Raises CaseFailed if no call can be compared."""
+    """Raise CaseFailed if no call can be compared."""
     errors = [case.error for case in verified.cases if case.error is not None]
     if len(errors) == len(verified.cases):
         printed = [f"  | {line}" for case in verified.cases for line in case.output.strip().splitlines()[-_PRINTED:]]
@@ -78,12 +79,12 @@ def _demand_compared(verified: "Verification") -> None:
 
 
 def _shown(outcome: Outcome, verified: "Verification") -> frozenset[Place]:
-    """The loops that a good call runs for two iterations or more."""
+    """Return the loops that a good call runs for two iterations or more."""
     return _places(outcome, (run for case in verified.cases if _shows(case) for run in case.loops), iterations=2)
 
 
 def _with_reasons(outcome: Outcome, held: dict[Place, HeldBack], accepted: Set[str]) -> Outcome:
-    """The outcome with the loops that calls leave out, and with those that no call can show."""
+    """Add to the outcome the loops held back by recorded calls, and the loops that no call can show."""
     beyond = tuple(plan for plan in outcome.held if plan.place not in held and plan.beyond_cases(accepted))
     return replace(outcome, short=held, beyond_cases=beyond)
 
@@ -91,9 +92,9 @@ def _with_reasons(outcome: Outcome, held: dict[Place, HeldBack], accepted: Set[s
 def shown_by_cases(
     plans: Iterable[Plan], project: Project, run: CaseRun
 ) -> tuple[frozenset[Place], dict[Place, HeldBack]]:
-    """Return the loops that written cases run; those whose layers are each of another kind apart, with their values.
+    """Return the loops that written cases run, and separately, with reasons, the loops whose layers all differ.
 
-    Raises CaseFailed if a case cannot be run: which loops it reaches is not known.
+    Raises CaseFailed if a case cannot be run, since the loops it reaches are then unknown.
     """
     plans = [plan for plan in plans if not any(map(is_notebook, files_of(plan)))]
     if not plans:
@@ -110,13 +111,13 @@ def shown_by_cases(
 
 
 def _watched(plan: Plan) -> Place:
-    """Where a loop runs: for a call that goes over its layers this is the call, and not the list that it goes over."""
+    """Return the place where a loop runs: the call that iterates over the layers, not the list it iterates over."""
     place, body = plan.place, plan.body.span
     return place if place.span.line <= body.line <= place.span.end_line else replace(place, span=body)
 
 
 def undecided_plans(outcome: Outcome, accepted: Set[str]) -> list[Plan]:
-    """The plans for loops whose layers the source leaves open, if cases can show all that is left open."""
+    """Return the plans for loops whose layers the source leaves open, if cases can settle everything left open."""
     found = (refusal.undecided for refusal in outcome.refused)
     return [plan for plan in found if plan is not None and not plan.beyond_cases(accepted)]
 
@@ -124,9 +125,9 @@ def undecided_plans(outcome: Outcome, accepted: Set[str]) -> list[Plan]:
 def rewritten_where(
     given: Given, policy: str | None, run: CaseRun | None, accept: Accept, undecided: Set[Place] = frozenset()
 ) -> Outcome:
-    """The rewrite in memory of the loops that are accepted.
+    """Rewrite the accepted loops in memory.
 
-    Recorded calls may decide all loops whose layers the source leaves open; else those that are `undecided` can be.
+    Recorded calls may decide all loops whose layers the source leaves open; otherwise only the `undecided` ones.
     """
     with analysing(given):
         outcome = rewrite_sources(
@@ -154,7 +155,7 @@ def failed(verified: "Verification") -> bool:
 
 
 def _held(outcome: Outcome, verified: "Verification", shown: Set[Place], accepted: Set[str]) -> dict[Place, HeldBack]:
-    """The loops that are not written: no good call shows them, or each of their layers is of another kind."""
+    """Return the loops to hold back, because no good call shows them or all of their layers differ."""
     held = {}
     for plan in outcome.applied:
         unlike, doubt = _unlike(plan, verified.cases), _doubt(plan, verified)
@@ -170,7 +171,7 @@ def _held(outcome: Outcome, verified: "Verification", shown: Set[Place], accepte
 
 
 def _few(plan: Plan, verified: "Verification") -> str:
-    """How many iterations the run has of a loop, if in each call these are too few for a scan; else ""."""
+    """Explain that every call runs too few iterations of a loop for a scan; "" if some call runs enough."""
     found: list[LoopRun] = []
     for case in verified.cases:
         runs = [run for run in _runs(plan, case) if run.iterations is not None]
@@ -188,7 +189,7 @@ def _few(plan: Plan, verified: "Verification") -> str:
 
 
 def _doubt(plan: Plan, verified: "Verification") -> str:
-    """Why the first call that runs a loop does not show it; "" if each does, or none runs it."""
+    """Return the reason why a call that runs a loop does not show it; "" if every call shows it or none runs it."""
     for case in verified.cases:
         if not case.good and any(_has_line(plan.place, {_line(run)}) for run in _reached(case)):
             verdicts = [*case.once, case.parameters, *(v for p in case.policies for v in (p.outputs, p.gradients))]
@@ -198,9 +199,9 @@ def _doubt(plan: Plan, verified: "Verification") -> str:
 
 
 def _unlike(plan: Plan, cases: "Sequence[CaseResult]") -> HeldBack | None:
-    """Why a loop is not written if in every call each of its layers is of another kind; else None.
+    """Hold a loop back if its layers all have different kinds in every call; else None.
 
-    A scan over modules of Flax NNX takes layers of one kind alone.
+    A scan over Flax NNX modules requires layers of a single kind.
     """
     seen = [run.layers for case in cases for run in _runs(plan, case) if run.layers is not None]
     most = 1 if plan.framework is Framework.NNX else None
@@ -211,7 +212,7 @@ def _unlike(plan: Plan, cases: "Sequence[CaseResult]") -> HeldBack | None:
 
 
 def _runs(plan: Plan, case: "CaseResult") -> "list[LoopRun]":
-    """The runs of a plan's loop, without those of loops in its body."""
+    """Return the runs of a plan's loop, without runs of loops in its body."""
     inside = [run for run in case.loops if _has_line(plan.place, {_line(run)})]
     first = min((run.line for run in inside), default=0)
     return [run for run in inside if run.line == first]
@@ -222,7 +223,7 @@ def _reached(case: "CaseResult") -> "Iterable[LoopRun]":
 
 
 def _places(outcome: Outcome, runs: "Iterable[LoopRun]", *, iterations: int = 0) -> frozenset[Place]:
-    """The places of the plans whose loops are among these, with so many iterations or more."""
+    """Return the places of the plans whose loops had at least `iterations` iterations in these runs."""
     lines = {_line(run) for run in runs if (run.iterations or 0) >= iterations}
     return frozenset(plan.place for plan in outcome.applied if _has_line(plan.place, lines))
 
@@ -237,5 +238,5 @@ def _has_line(place: Place, lines: Set[tuple[str, int]]) -> bool:
 
 
 def _shows(case: "CaseResult") -> bool:
-    """True if a call is good, but for loops that it runs too few iterations of: those are held back."""
+    """True if a call is good apart from loops with too few iterations, which are held back."""
     return replace(case, depth=None).good

@@ -1,4 +1,4 @@
-"""Which loops a run reaches, for whoever only checks."""
+"""Find the loops that a run reaches, for commands that only check."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def loops_at(places: Iterable[Place]) -> "tuple[Loops, ...]":
-    """Return the loops that begin at these places, by file, as a run is watched for them."""
+    """Return the loops that begin at these places, by file, in the form in which a run watches them."""
     lines: dict[Path, list[int]] = {}
     for place in places:
         lines.setdefault(normal(place.path), []).append(place.span.line)
@@ -35,9 +35,9 @@ def loops_at(places: Iterable[Place]) -> "tuple[Loops, ...]":
 
 
 def reached_by(running: Running, project: Project, loops: Sequence[Plan | Refusal]) -> Reached:
-    """Run the commands once, as the source is, and return which of the loops they run.
+    """Run the commands once on the unchanged source, and return which of the loops they run.
 
-    Raises CaseFailed if a command cannot be run to its end or to the calls of all loops.
+    Raises CaseFailed if a command fails or does not reach the calls of all loops.
     """
     places = [loop.place for loop in loops if not is_notebook(loop.place.path)]
     cases = runs_of(places, project, choose_commands(running.commands), running.limits) if places else ()
@@ -54,7 +54,7 @@ def reached_by(running: Running, project: Project, loops: Sequence[Plan | Refusa
 def runs_of(
     places: Sequence[Place], project: Project, cases: "Sequence[CaseSpec]", limits: "Limits", **more: Any
 ) -> "tuple[CaseResult, ...]":
-    """Run cases or commands with the source as it is; the `loops` of the results are those at these places."""
+    """Run cases or commands on the unchanged source, with the `loops` of the results limited to these places."""
     from rich.console import Console
 
     sources = [project.source(path) for path in sorted({place.path for place in places})]

@@ -1,1 +1,1 @@
-"""What the commands that run cases share: which cases, on which versions, and what else is asked of them."""
+"""Shared code of the commands that run cases: which cases, on which versions, with which extra measurements."""

@@ -1,4 +1,4 @@
-"""`--advise`: where scanning does not pay, by what the loop and its scan take on the cases."""
+"""`--advise`: where scanning does not pay, based on the times of the loop and its scan on the cases."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def advice_on(verify: "Callable[..., Verification]") -> "tuple[Advice, ...]":
-    """Time the cases and say, once for each reason, where scanning does not pay.
+    """Time the cases and report where scanning does not pay, once for each reason.
 
-    `verify` runs the cases; it is told the policies and the comparer. A case that cannot be timed is told too: advice
-    is no reason to fail.
+    `verify` runs the cases under the given policies and comparer. A case that cannot be timed is reported as well,
+    since advice never makes a verification fail.
     """
-    # Without remat a scan computes what its loop does, so that what remat costs is not taken for what scanning costs;
-    # and as it is written (None) it is what the user gets.
+    # Under "none", a scan computes the same as its loop, so the cost of remat is not attributed to scanning; under
+    # None, the policy as written, it is what the user gets.
     timed = verify(policies=("none", None), measure=True, comparer="scanify.verify.measure.timing:timed_case")
     failed = [
         Advice(case.name, "failed", f"could not be timed: {case.error}")

@@ -1,4 +1,4 @@
-"""`--remat auto`: the rewrite under the policy that the cases show to be the cheapest that fits."""
+"""`--remat auto`: rewrite under the cheapest policy that fits the budget, as measured on the cases."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The rewrite under the policy chosen (`outcome`), what was measured under all of them, and why it was chosen.
+    """The rewrite under the chosen policy (`outcome`), the measurements under all policies, and the choice.
 
-    `verified` is the verification of what would be written, None where no policy could be chosen.
+    `verified` is the verification of the text to be written, or None if no policy could be chosen.
     """
 
     outcome: Outcome
@@ -35,7 +35,7 @@ class Chosen:
 def budget_bytes(option: str | None, policy: str | None, config: Config) -> int | None:
     """The bytes that `--memory-budget` or the configuration allows; None without a budget.
 
-    Raises ScanifyError where the option comes without --remat auto, or is not a size.
+    Raises ScanifyError if the option is used without --remat auto, or is not a size.
     """
     if option is None:
         return config.memory_budget if policy == AUTO else None
@@ -46,7 +46,7 @@ def budget_bytes(option: str | None, policy: str | None, config: Config) -> int 
 
 
 def demand_case(run: CaseRun | None, what: str) -> CaseRun:
-    """The cases to measure. Raises ScanifyError where there is none; `what` begins its message: `--advise advises`."""
+    """Return the cases to measure. Raises ScanifyError without any; `what` begins the message: `--advise advises`."""
     if run is None:
         raise ScanifyError(
             f"{what} by what a case measures, and there is none: name one with --case FILE:FUNCTION or in "
@@ -56,10 +56,9 @@ def demand_case(run: CaseRun | None, what: str) -> CaseRun:
 
 
 def choose_and_rewrite(outcome: Outcome, given: Given, run: CaseRun, budget: int | None) -> Chosen:
-    """Measure `outcome` under every policy, choose, rewrite the same loops with that one, and verify what came out.
+    """Measure `outcome` under every policy, choose one, rewrite the same loops with it, and verify the result.
 
-    The second verification is of the text that would be written: that it does what the policy says, and so is the
-    version that was measured.
+    The second verification checks the text to be written: that it follows the policy and equals the measured version.
     """
     measured = verify_outcome(
         against_loops(outcome, given) or outcome, given.project, run, requested=None, measure=True

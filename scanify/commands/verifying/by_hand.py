@@ -1,4 +1,4 @@
-"""The change that somebody made by hand: two files, or the working tree against a revision of git."""
+"""Changes made by hand: two files, or the working tree compared with a git revision."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ from scanify.verify.request import Tree
 
 
 class NewFile(ScanifyError):
-    """A file that a revision does not have, so that there is nothing to compare it with."""
+    """Raised for a file that does not exist in the revision, so that there is nothing to compare it with."""
 
 
 @dataclass(frozen=True)
 class ByHand:
-    """Both versions of every file of the change, and the file whose module the cases are given in each version.
+    """Both versions of every changed file, and the file whose module is passed to the cases in each version.
 
-    `data` are files other than Python's that differ; `tree` gives the first version with its own.
+    `data` lists other files that differ; `tree` provides the original version together with its own data files.
     """
 
     changes: Mapping[Path, tuple[bytes | None, bytes | None]]
@@ -50,7 +50,7 @@ class ByHand:
 
 
 def two_files(before: str, after: str) -> ByHand:
-    """The change from the file `before` to the file `after`. Each is imported from where it lies."""
+    """Return the change from the file `before` to the file `after`. Each is imported from its own location."""
     paths = [normal(Path(name)) for name in (before, after)]
     for option, name, path in zip(("--before", "--after"), (before, after), paths, strict=True):
         demand_file(name, option)
@@ -63,10 +63,10 @@ def two_files(before: str, after: str) -> ByHand:
 
 
 def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
-    """The change from `revision` to the working tree, of all Python files of the repository but the `cases`.
+    """Return the change from `revision` to the working tree, in all Python files of the repository except `cases`.
 
-    The cases are called with the module of `file`; without it, with that of the only file that changed. Raises
-    ScanifyError where there is none or several, or where the file is not in both versions.
+    The cases are called with the module of `file`, by default the only file that changed. Raises ScanifyError if no
+    file or several files changed, or if the file is not in both versions.
     """
     path = None if file is None else normal(Path(file))
     if file is not None and path is not None:
@@ -92,8 +92,9 @@ def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
 
 
 def since_for_runs(revision: str) -> ByHand:
-    """The change from `revision` to the working tree, for calls that are recorded: of all Python files, as each version
-    of a program runs with its own. Raises ScanifyError as `since` does.
+    """Return the change from `revision` to the working tree for recorded calls, in all Python files.
+
+    Each version of a program runs with its own files. Raises ScanifyError like `since`.
     """
     both = [path for path, texts in changed_since(revision, Path.cwd()).items() if None not in texts]
     return since(revision, os.fspath(both[0]) if both else None, ())
@@ -102,10 +103,10 @@ def since_for_runs(revision: str) -> ByHand:
 def since_by_case(
     revision: str, cases: Sequence[CaseSpec], config: Config
 ) -> list[tuple[ByHand, tuple[CaseSpec, ...]]]:
-    """The same change for all cases, each called with the module of the file that it is for (see `target_of`), or of
-    the only one that changed.
+    """Return the change for each group of cases that share a target file (see `target_of`).
 
-    A case whose file is new is named and left out, where others are left. Raises ScanifyError as `since` does.
+    Without a target, a case is for the only file that changed. A case whose file is new is reported and left out if
+    other cases remain. Raises ScanifyError like `since`.
     """
     runs = tuple(case for case in cases if case.command is not None)
     if runs:
@@ -143,7 +144,7 @@ def _tree(revision: str, folder: Path) -> "Iterator[Tree]":
 
 
 def demand_file(name: str, option: str = "", else_: str = "") -> None:
-    """Raises ScanifyError where `name` is no file, naming the option that it was given to."""
+    """Raise ScanifyError, naming the option, if `name` is not a file."""
     if Path(name).is_file():
         return
     head = f"{option}: " if option else ""

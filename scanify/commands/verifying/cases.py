@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def verifiable(outcome: Outcome) -> dict[Path, tuple[bytes, bytes]]:
-    """The changes that a case can verify: not those of notebooks, which cannot be imported."""
+    """Return the changes that a case can verify, without notebooks, which cannot be imported."""
     return {path: change for path, change in outcome.changes.items() if not is_notebook(path)}
 
 
 def demand_importable(path: Path) -> None:
-    """Raises ScanifyError for a notebook."""
+    """Raise ScanifyError for a notebook."""
     if is_notebook(path):
         raise ScanifyError(
             f"{path}: a notebook cannot be imported, so no case can be made for it or verify it; move the model to a "
@@ -50,12 +50,11 @@ def rewrite_for_cases(
     accepted: Collection[str] = (),
     undecided: Set[Place] = frozenset(),
 ) -> Outcome:
-    """The rewrite of a project that cases can verify, unsafe fixes included, if they reach every loop.
+    """Rewrite a project for verification by cases, including unsafe fixes, assuming that they reach every loop.
 
-    So are the loops at the places that are `undecided`: their layers are left open by the source.
-
-    Obligations about other code are met by lists that stay lists. Loops for which that is impossible are held back,
-    unless `accepted` has "elsewhere".
+    Loops at `undecided` places, whose layers the source leaves open, are rewritten too. Obligations about other code
+    are avoided by keeping lists as lists. Loops for which that is impossible are held back, unless `accepted` has
+    "elsewhere".
     """
     takes_all = ELSEWHERE in accepted
     outcome = rewrite_sources(
@@ -76,9 +75,9 @@ _ALIKE = "give a case that scans it, or take it unverified with --no-verify"
 
 
 def short_plans(verified: "Verification", plans: Sequence[Plan]) -> dict[Place, HeldBack]:
-    """The loops of which the cases show no scan, and why: they run too few iterations, or are not scanned.
+    """Return the loops that cases run for too few iterations or do not scan, with reasons to hold them back.
 
-    None if anything else is wrong: that is to be mended first.
+    Empty if anything else is wrong, since that has to be fixed first.
     """
     unscanned = unscanned_loops(verified.cases)
     if verified.good or any(not _is_good(case, scans=not unscanned) for case in verified.cases):
@@ -95,7 +94,7 @@ def short_plans(verified: "Verification", plans: Sequence[Plan]) -> dict[Place, 
 
 
 def _is_good(case: "CaseResult", *, scans: bool) -> bool:
-    """True if nothing is wrong with a case but that it is too short, or, unless `scans`, that nothing is scanned."""
+    """True if a case is good apart from too few iterations and, unless `scans`, from having scanned nothing."""
     findings = tuple(each for each in case.findings if scans or not each.startswith(NOTHING_SCANNED))
     return replace(case, depth=None, findings=findings).good
 
@@ -121,7 +120,7 @@ def verify_outcome(
     paced: bool = False,
     **extras: "Unpack[Runs]",
 ) -> "Verification":
-    """Verify what `outcome` would change, under all policies unless some are named. None is the policy as written."""
+    """Verify the changes of `outcome`, by default under all policies. None means the policy as written."""
     from rich.console import Console
 
     with progress(Console(stderr=True)) as notify:
@@ -147,7 +146,7 @@ def verify_outcome(
 
 
 def with_held_back(verified: "Verification", outcome: Outcome) -> "Verification":
-    """The verification that says which loops are held back, beyond all cases or as they do not show them."""
+    """Add to the verification the loops held back because cases cannot show them or do not show them."""
     held, said = unshown(outcome.beyond_cases, Path.cwd()), []
     if held:
         said.append(f"{plural(len(outcome.beyond_cases), 'loop')} held back: {held} (see --accept)")
@@ -170,7 +169,7 @@ def verify_by_hand(
     paced: bool = False,
     **extras: "Unpack[Runs]",
 ) -> "Verification":
-    """Verify a change that somebody made by hand."""
+    """Verify a change made by hand."""
     from rich.console import Console
 
     with progress(Console(stderr=True)) as notify:
@@ -197,17 +196,17 @@ def verify_by_hand(
 
 
 def _paced(run: CaseRun) -> str:
-    """Which cases are timed: all if there are several, as each is a program of its own; else one that decodes."""
+    """Choose the cases to time: all if there are several, since each is a separate program; else one that decodes."""
     return "all" if len(run.cases) > 1 else "decoding"
 
 
 def _target(outcome: Outcome, project: Project) -> Path:
-    """The file whose module the cases are given: that of the rewritten loops, or else of the changes."""
+    """Return the file whose module is passed to the cases: the file of the rewritten loops, or else of the changes."""
     return one_file({plan.place.path for plan in outcome.applied} or set(outcome.changes), project)
 
 
 def one_file(paths: Set[Path], project: Project) -> Path:
-    """The one file named, or the one of these. Raises ScanifyError where there are several: there is no guess."""
+    """Return the only file of the project, or the only one of `paths`. Raises ScanifyError if there are several."""
     if len(project.sources) == 1:
         return project.sources[0].path
     files = sorted(path for path in paths if not is_notebook(path))

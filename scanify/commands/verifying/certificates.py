@@ -1,4 +1,4 @@
-"""`scanify verify --certificate FILE` and `--replay FILE`: what was proved, written down and checked."""
+"""`scanify verify --certificate FILE` and `--replay FILE`: write proofs to a file, and check them."""
 
 import gzip
 import importlib.util
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Keep:
-    """Runs of which the proofs are kept in a folder, and made into a certificate in the end."""
+    """Collects the proofs of runs in a folder, to be made into a certificate at the end."""
 
     path: Path | None
     folder: Path
 
     def __call__(self, run: CaseRun) -> CaseRun:
-        """A run whose proofs are kept. A result of an earlier run has none."""
+        """Return a run that keeps its proofs. The cache is disabled, since a cached result has no proofs."""
         return run if self.path is None else replace(run, certificates=self.folder, cache=None)
 
     def save(self, result: "Verification") -> None:
-        """Write the certificate. Raises ScanifyError where nothing that is good was proved."""
+        """Write the certificate. Raises ScanifyError if a good result has no proof that could be written."""
         if self.path is not None and result.good:
             _save(self.path, [each.read_text(encoding="utf-8") for each in sorted(self.folder.iterdir())])
         elif self.path is not None:
@@ -43,7 +43,7 @@ class Keep:
 
 @contextmanager
 def proofs_into(path: str | None) -> Iterator[Keep]:
-    """Where proofs are kept for a certificate; None where there is to be none."""
+    """Yield a collector of proofs for the certificate at `path`; with None, nothing is kept."""
     with tempfile.TemporaryDirectory() as folder:
         yield Keep(None if path is None else Path(path), Path(folder))
 
@@ -67,7 +67,7 @@ def _save(path: Path, cases: list[str]) -> None:
 
 
 def replay_file(path: str) -> int:
-    """Check a certificate, and say what it shows. Exits with 3 where it does not."""
+    """Check a certificate and print what it proves. Exits with 3 if it is rejected."""
     try:
         data = Path(path).read_bytes()
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()

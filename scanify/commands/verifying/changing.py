@@ -1,4 +1,4 @@
-"""What the commands that change files share: rewrite and unroll."""
+"""Shared code of the commands that change files: rewrite and unroll."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ no_verify_option = click.option("--no-verify", is_flag=True, help="Do not run th
 
 
 def showing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--diff`, `--check` and `--quiet`."""
+    """Add `--diff`, `--check` and `--quiet`."""
     for option in reversed(_SHOWING):
         command = option(command)
     return command
@@ -35,7 +35,7 @@ def showing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Showing:
-    """What is shown of a change: with `diff` or `check` it is only shown, with `quiet` only what goes wrong is said."""
+    """How to present a change: with `diff` or `check` nothing is written, with `quiet` only errors are printed."""
 
     diff: bool
     check: bool
@@ -43,23 +43,23 @@ class Showing:
 
     @property
     def only(self) -> bool:
-        """Whether nothing is to be written."""
+        """True if nothing is to be written."""
         return self.diff or self.check
 
     def sum_up(self, summary: str, *, failed: bool) -> None:
-        """Say what was done, on standard error. A command that `failed` says why."""
+        """Print the summary on standard error, even if quiet when the command `failed`."""
         if failed or not self.quiet:
             tell(summary, nl=False, err=True)
 
 
 def demand_no_contradiction(cases: tuple[str, ...], *, no_verify: bool) -> None:
-    """Raises ScanifyError where a case is named and none is to be run."""
+    """Raise ScanifyError if a case is named although none is to be run."""
     if cases and no_verify:
         raise ScanifyError("--case and --no-verify contradict each other; give one of them")
 
 
 def run_before_writing(cases: tuple[str, ...], given: Given, running: Running, no_verify: bool) -> CaseRun | None:
-    """The cases to verify on before anything is written; None without any. Raises ScanifyError for standard input."""
+    """Return the cases to verify before writing, None if there are none. Raises ScanifyError for standard input."""
     if no_verify:
         return None
     run = choose_run(cases, given.config, running)
@@ -69,13 +69,13 @@ def run_before_writing(cases: tuple[str, ...], given: Given, running: Running, n
 
 
 def show_diff(before: Mapping[Path, str], after: Mapping[Path, str]) -> None:
-    """Print what changes, in colours on a terminal."""
+    """Print the diff, in colour on a terminal."""
     text = diff.render(before, after, Path.cwd())
     click.echo(diff.coloured(text) if in_colour() else text, nl=False, color=in_colour())
 
 
 def put(changes: Mapping[Path, tuple[bytes, bytes]], given: Given) -> None:
-    """Write the files that change; of standard input the text after, to standard output."""
+    """Write the files that change, or print the new text if the input came from standard input."""
     if given.stdin is None:
         write_all(changes, given.config.root)
         return

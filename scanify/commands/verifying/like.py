@@ -1,4 +1,4 @@
-"""`--like FILE:FUNCTION`: the tree that a checkpoint holds, built without its arrays."""
+"""`--like FILE:FUNCTION`: build the tree that a checkpoint holds, without its arrays."""
 
 import importlib
 import inspect
@@ -18,10 +18,10 @@ EXAMPLE = "def like(): return GPT(CONFIG, key=jax.random.key(0))"
 
 
 def tree_like(text: str, model: str | None) -> Any:
-    """What `FILE:FUNCTION` returns, with shapes and dtypes in place of arrays.
+    """Return the result of `FILE:FUNCTION` with shapes and dtypes in place of arrays.
 
-    The function takes nothing and returns the tree; or it is a case, which takes the module of `model`, and the tree is
-    the first of what it returns. Raises ScanifyError where there is no such function, or it takes something else.
+    The function takes no arguments and returns the tree; or it is a case, which takes the module of `model`, and the
+    tree is the first element of its result. Raises ScanifyError for any other function, or if there is none.
     """
     spec = parse_case(text)
     function = _function(spec, model)
@@ -37,7 +37,7 @@ def tree_like(text: str, model: str | None) -> Any:
         return tree
 
     def outline(shape: Any, leaf: Any) -> Any:
-        own = isinstance(leaf, np.ndarray | np.generic)  # with a dtype that jax may not have
+        own = isinstance(leaf, np.ndarray | np.generic)  # may have a dtype that jax does not support
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if own else shape
 
     def outlines() -> Any:

@@ -1,4 +1,4 @@
-"""The model that a command traces: one file, with the cases that were named for it or one that is proposed."""
+"""The model that a command traces: one file, with the cases named for it or a proposed case."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ case_option = click.option(
 
 @contextmanager
 def opened(file: str, cases: tuple[str, ...], running: Running) -> Iterator[tuple[Given, CaseRun]]:
-    """The file and its cases; a proposed one exists inside the `with`. Raises ScanifyError where there is no model."""
+    """Yield the file and its cases; a proposed case exists only in the `with`. Raises ScanifyError without a model."""
     demand_importable(Path(file))
     given = load_project((file,), None)
     if not given.project.sources:

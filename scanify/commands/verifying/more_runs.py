@@ -1,4 +1,4 @@
-"""Runs of the cases after their comparison, in processes of their own: `--mesh` and `--steps`."""
+"""Further runs of the cases after their comparison, in separate processes: `--mesh` and `--steps`."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,15 +24,15 @@ steps_option = click.option(
 
 
 def demand_values(steps: int | None, *, abstract: bool) -> None:
-    """Raises ScanifyError if models without weights were to be trained."""
+    """Raise ScanifyError if models without weights were to be trained."""
     if steps is not None and abstract:
         raise ScanifyError("--steps trains the model, and --abstract builds it without weights; give one of them")
 
 
 def with_mesh(result: "Verification", verify: "Callable[..., Verification]") -> "Verification":
-    """The verification with the figures of its cases on a mesh, whose process has as many devices.
+    """Add the figures of each case on a mesh, from a process with as many devices.
 
-    `verify` runs the cases, given the comparer. A case that cannot be compiled for the mesh fails.
+    `verify` runs the cases with the given comparer. A case that cannot be compiled for the mesh fails.
     """
 
     def added(case: "CaseResult", meshed: "CaseResult") -> "CaseResult":
@@ -44,9 +44,9 @@ def with_mesh(result: "Verification", verify: "Callable[..., Verification]") -> 
 
 
 def with_losses(result: "Verification", verify: "Callable[..., Verification]") -> "Verification":
-    """The verification with the losses of its cases in training.
+    """Add the training losses of each case.
 
-    `verify` runs the cases, given the policies and the comparer. A case that cannot be trained is NOT RUN.
+    `verify` runs the cases with the given policies and comparer. A case that cannot be trained is NOT RUN.
     """
 
     def added(case: "CaseResult", trained: "CaseResult") -> "CaseResult":
@@ -60,7 +60,7 @@ def with_losses(result: "Verification", verify: "Callable[..., Verification]") -
 def _joined(
     result: "Verification", more: "Verification", added: "Callable[[CaseResult, CaseResult], CaseResult]"
 ) -> "Verification":
-    """The verification with the results of another run; a case that could not be compared has none."""
+    """Merge in the results of another run; a case that could not be compared stays unchanged."""
     found = {case.name: case for case in more.cases}
     done = (found.get(case.name) if case.error is None else None for case in result.cases)
     pairs = zip(result.cases, done, strict=True)

@@ -1,4 +1,4 @@
-"""The options on which cases a command runs and how, and the run that they ask for."""
+"""The options that choose the cases and how to run them, and the resulting run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -53,9 +53,9 @@ _NO_CACHE = click.option(
 
 @dataclass(frozen=True)
 class Running:
-    """How cases are run: `seconds` and `memory` (a size as text) are the limits of each, None by default.
+    """How to run cases: `seconds` and `memory` (a size as text) limit each case, None by default.
 
-    `commands` are programs whose calls are cases, too; with `cache` good results are kept and reused.
+    `commands` are programs whose calls become further cases; with `cache`, good results are kept and reused.
     """
 
     seconds: float | None = None
@@ -71,7 +71,7 @@ class Running:
         return self.limited(Limits())
 
     def limited(self, limits: "Limits") -> "Limits":
-        """Return `limits` with those of the command line in place of them. Raises ScanifyError as above."""
+        """Override `limits` from the command line. Raises ScanifyError like `limits`."""
         if self.seconds is not None:
             limits = replace(limits, seconds=self.seconds)
         return limits if self.memory is None else replace(limits, memory=parse_memory(self.memory))
@@ -81,8 +81,8 @@ class Running:
 class CaseRun:
     """The cases to run, the limits of each, whether models are built without weights, and where results are kept.
 
-    What is proved is written into the folder `certificates`, and with `execute` run, too. `proposed` cases are guesses:
-    what they do not show is no failure.
+    Proofs are written to the folder `certificates`; with `execute`, proved programs are also run. `proposed` cases are
+    guesses, so a loop that they do not show is not a failure.
     """
 
     cases: "tuple[CaseSpec, ...]"
@@ -95,12 +95,12 @@ class CaseRun:
 
     @property
     def recorded(self) -> bool:
-        """True if a case is what a command does."""
+        """True if a case is a recorded command."""
         return any(case.command is not None for case in self.cases)
 
 
 def limit_options(*, recorded: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The limits of each case, which the command gets as `running`; with `--run` if calls can be recorded."""
+    """Add the limits of each case, passed to the command as `running`; with `--run` if calls can be recorded."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
@@ -119,7 +119,7 @@ def limit_options(*, recorded: bool) -> Callable[[Callable[..., Any]], Callable[
 
 
 def run_options(*, recorded: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The options on how a case is run, which the command gets as `running`; with `--run` if calls can be recorded."""
+    """Add the options for running cases, passed to the command as `running`; with `--run` if calls can be recorded."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
@@ -148,9 +148,9 @@ def _all(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -
 
 
 def _choose_cases(named: tuple[str, ...], config: Config, commands: tuple[str, ...]) -> "tuple[CaseSpec, ...]":
-    """Return the cases and `commands` of the command line, by FILE:FUNCTION or a name of the configuration.
+    """Return the cases and `commands` of the command line; a case is FILE:FUNCTION or a name of the configuration.
 
-    Without any, all of the configuration. Raises ScanifyError if there is no such case, or no such program.
+    Without any, return all of the configuration. Raises ScanifyError for an unknown case or program.
     """
     known, runs = dict(config.cases), dict(config.commands)
     if commands or set(named) & set(runs) or (runs and not named):
@@ -173,14 +173,14 @@ def _choose_cases(named: tuple[str, ...], config: Config, commands: tuple[str, .
 
 
 def choose_commands(commands: tuple[str, ...]) -> "list[CaseSpec]":
-    """Return the cases that the commands of the command line are. Raises ScanifyError if there is no such program."""
+    """Return a case for each command of the command line. Raises ScanifyError if a program does not exist."""
     return [command_case(text, Path.cwd()) for text in commands]
 
 
 def choose_run(named: tuple[str, ...], config: Config, running: Running) -> CaseRun | None:
-    """Return the cases that the command line or the configuration names, None without any.
+    """Return the cases named on the command line or in the configuration, None if there are none.
 
-    Results are kept in the folder of the configuration. Raises ScanifyError if there is no such case, if the memory is
+    Results are kept in the folder of the configuration. Raises ScanifyError if a case does not exist, if the memory is
     not a size, or if models without weights were to be executed.
     """
     if running.abstract and running.execute:

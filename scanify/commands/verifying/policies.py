@@ -1,4 +1,4 @@
-"""Other policies of stacks that are there already: what is measured, and which version they are held against."""
+"""Changing the policies of existing stacks: what to measure, and which version to compare with."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from scanify.unrolling import unroll_project
 
 
 def measurable(outcome: Outcome, given: Given) -> Outcome:
-    """The outcome with the files that have stacks already, as they are: so these are measured under every policy."""
+    """Add the unchanged files with existing stacks to the outcome, so that they are measured under every policy."""
     if not given.changes_policies:
         return outcome
     changed = [each for remat in ("nested", "dots") for each in with_policy(outcome, given.project, remat).policies]
@@ -20,9 +20,9 @@ def measurable(outcome: Outcome, given: Given) -> Outcome:
 
 
 def against_loops(outcome: Outcome, given: Given) -> Outcome | None:
-    """What is to be verified: where stacks change their policies alone, these held against the loops they stand for.
+    """Return the outcome to verify; if only policies of stacks change, compare them with the corresponding loops.
 
-    None where the loops are not known: then a scan is held against a scan, which is no rewrite of loops.
+    None if the loops are unknown: comparing a scan with a scan would not verify a rewrite of loops.
     """
     if outcome.applied or not outcome.changes or not given.changes_policies:
         return outcome

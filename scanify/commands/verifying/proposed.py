@@ -1,4 +1,4 @@
-"""Verifying without a case: one is proposed, said, and used."""
+"""Verifying without a case: one is proposed, reported, and used."""
 
 import importlib.util
 from collections.abc import Iterator, Sequence
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def proposed_run(given: Given, running: Running) -> Iterator[CaseRun]:
-    """A run on the cases that are proposed for the one file that was given, which exist inside the `with`.
+    """Yield a run on the cases proposed for the only file of the project; they exist only inside the `with`.
 
-    What was proposed is said on standard error: a verdict holds for the sizes that it was found with.
-
-    Raises ScanifyError where no case could be proposed, with the reasons.
+    The proposal is reported on standard error, since a verdict holds for the sizes of its case. Raises ScanifyError
+    with the reasons if no case could be proposed.
     """
     plans = [loop for loop in given.project.analyse().loops if isinstance(loop, Plan)]
     if not given.project.sources:
@@ -45,10 +44,10 @@ def proposed_run(given: Given, running: Running) -> Iterator[CaseRun]:
 
 @contextmanager
 def run_for_held(held: Sequence[Plan], given: Given, running: Running) -> Iterator[CaseRun | None]:
-    """A run on the cases that are proposed for loops held back in the one file that was given; None if there is none.
+    """Yield a run on cases proposed for loops held back in the only file of the project, or None if there are none.
 
-    The reason is said on standard error: safe fixes need no case. Nothing is tried for several files, for notebooks, or
-    for loops of which no case shows all.
+    The reason is printed on standard error, since safe fixes need no case. Nothing is tried for several files, for
+    notebooks, or for loops with obligations that no case can show.
     """
     plans = [plan for plan in held if not is_notebook(plan.place.path) and not plan.beyond_cases(given.accepted)]
     proposals = None
@@ -85,7 +84,7 @@ def _proposals(given: Given, plans: Sequence[Plan]) -> "Proposals":
 
 
 def _none(proposals: "Proposals") -> str:
-    """Why there is no case."""
+    """Explain why there is no case."""
     name = shown(proposals.target, Path.cwd())
     reasons = [
         f"{each.cls or proposals.target.name}: {reason}" for each in proposals.declined for reason in each.reasons
@@ -94,8 +93,11 @@ def _none(proposals: "Proposals") -> str:
 
 
 def commands_that_prove(held: Sequence[Plan], given: Given) -> dict[Place, str]:
-    """For each loop the command line that would prove its rewrite: by a test or a script of the project that builds the
-    class with the loop, or else by a case that `scanify case` writes."""
+    """Return for each loop the command line that would prove its rewrite.
+
+    The command runs a test or script of the project that builds the class with the loop; otherwise it is `scanify
+    case`.
+    """
     found = {}
     for plan in held:
         if is_notebook(plan.place.path) or plan.beyond_cases(given.accepted):
@@ -104,7 +106,7 @@ def commands_that_prove(held: Sequence[Plan], given: Given) -> dict[Place, str]:
         text = given.project.source(plan.place.path).text
         try:
             cls = owners(text, [(plan.place.span.line, plan.place.span.end_line)])[0].cls
-        except SyntaxError:  # of a later Python
+        except SyntaxError:  # syntax of a later Python version
             cls = None
         script = script_with(plan.place.path, cls.rpartition(".")[2]) if cls else None
         program = (

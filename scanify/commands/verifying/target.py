@@ -1,4 +1,4 @@
-"""The file whose module a case is given, where nothing says so: the one that has all the names which the case takes."""
+"""Find the file whose module is passed to a case: the only file that defines all names which the case uses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scanify.verify.cases.case import CaseSpec
 
 
 def target_of(name: str, case: CaseSpec, config: Config) -> Path:
-    """The file that the configuration names for a case, or the only one that defines what the case takes from it.
+    """Return the file configured for a case, or the only one that defines the names the case takes from its module.
 
-    Raises ScanifyError where there is none, or several.
+    Raises ScanifyError if there is no such file, or if there are several.
     """
     named = dict(config.files).get(name)
     if named is not None:
@@ -44,7 +44,7 @@ def _files(case: CaseSpec, config: Config) -> Iterator[Path]:
 
 
 def _taken(case: CaseSpec) -> frozenset[str]:
-    """The names that a case takes from its first parameter, in itself and in the functions of its file that it uses."""
+    """Collect the names that a case reads from its first parameter, including in functions of its file that it uses."""
     tree = _parsed(case.path)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)} if tree else {}
     first = functions.get(case.function)
@@ -66,7 +66,7 @@ def _taken(case: CaseSpec) -> frozenset[str]:
 
 
 def _defined(path: Path) -> frozenset[str]:
-    """The names that a file defines itself; what it imports is defined elsewhere."""
+    """Collect the names that a file defines itself; imported names are defined elsewhere."""
     tree = _parsed(path)
     found: set[str] = set()
     for node in tree.body if tree is not None else ():
