@@ -117,6 +117,9 @@ READERS = {
         "tmap = jax.tree_util.tree_leaves_with_path\n\n\ndef setup(over):\n    global tmap\n    tmap = over\n\n\n"
         "def step(model, x):\n    setup(jax.tree.leaves)\n    return tmap(eqx.filter_grad(loss)(model, x))[0]\n"
     ),
+    "its text, printed": "def main(x):\n    print(Model(x))\n",
+    "its text, logged": "import logging\n\n\ndef main(x):\n    logging.info('%s', Model(x))\n",
+    "its text, raised": "def main(x):\n    raise ValueError(f'{Model(x)}')\n",
     "its text, counted": "def count(x):\n    return repr(Model(x)).count('Block(')\n",
     "its text in another": "def count(x):\n    return len(f'{Model(x)}')\n",
     "its text by a library": "def count(x):\n    return eqx.tree_pformat(Model(x)).count('f32')\n",
@@ -165,7 +168,6 @@ def train(x, log):
         model, state, value = step(model, state, opt, x)
         average = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b if eqx.is_array(a) else a, average, model)
         log({"loss": value, "step": number})
-    print(model)
     eqx.tree_serialise_leaves("model.eqx", model)
     return eqx.nn.inference_mode(average)
 """
@@ -209,7 +211,6 @@ HARMLESS = {
         "    return opt.update(eqx.filter_grad(loss)(Model(x), x), opt.init(Model(x)))\n"
     ),
     "its casts": "import jmp\n\n\ndef main(x):\n    return jmp.get_policy('half').cast_to_compute(Model(x))(x)\n",
-    "its text, told": "import logging\n\n\ndef main(x):\n    print(f'{Model(x)}')\n    logging.info('%s', Model(x))\n    raise ValueError(f'{Model(x)}')\n",
     "fields of a configuration": "@dataclasses.dataclass\nclass Config:\n    depth: int\n\n\ndef main(x):\n    return dataclasses.asdict(Config(3)), vars(Config(3))\n",
     "a function in a field": (
         "class Head(eqx.Module):\n    model: Model\n    activation: object = eqx.field(static=True, default=jax.nn.relu)\n\n"
@@ -226,9 +227,3 @@ HARMLESS = {
 def test_what_treats_each_number_alike_or_reads_none_is_harmless(tmp_path: Path, name: str) -> None:
     found = plan(tmp_path, "train.py", HEAD + HARMLESS[name])
     assert found.safe, texts(found.elsewhere)
-
-
-def test_a_text_of_a_model_that_a_person_sees_is_a_note(tmp_path: Path) -> None:
-    found = plan(tmp_path, "train.py", HEAD + "def main(x):\n    print(Model(x))\n")
-    assert found.safe
-    assert sum("shows has the stack in it" in each for each in found.notes) == 1

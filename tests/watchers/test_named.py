@@ -123,7 +123,7 @@ NAMED = [
         ),
     ),
     (
-        "SCN318",
+        "SCN317",
         (
             "def unfrozen(model: Model, spec: str):\n    path, _, upto = spec.partition(':')\n"
             "    get = operator.attrgetter(path)\n    return list(get(model)[: int(upto)])  # here\n"

@@ -95,6 +95,16 @@ WAYS = {
     "getattr_module": "import model as mm\n\n\ndef step(x):\n    return ledger.digest(getattr(mm, 'Model')(x))\n",
     "deep": "def step(x):\n    t = (1, (2, (3, (4, (5, Model(x))))))\n    return ledger.digest(t[1][1][1][1][1])\n",
     "partial of partial": "def f(a, b, c):\n    return ledger.digest(c)\n\n\ndef step(x):\n    g = functools.partial(f, 1)\n    h = functools.partial(g, 2)\n    return h(Model(x))\n",
+    "a key by which a list is sorted": "def step(x):\n    nets = [Model(x)]\n    nets.sort(key=ledger.digest)\n    return nets\n",
+    "a class under a decorator": "import spy\n\n\n@spy.watch\nclass Run:\n    def __init__(self, net):\n        self.net = net\n\n\ndef step(x):\n    return Run(Model(x))\n",
+    "a field of equations": "import diffrax\n\n\ndef field(t, y, args):\n    return ledger.digest(args)\n\n\ndef step(x):\n    return diffrax.diffeqsolve(diffrax.ODETerm(field), args=Model(x))\n",
+    "an optimiser that another is made of": "def step(x):\n    opt = optax.inject_hyperparams(ledger.make)(1e-3)\n    return opt.update(Model(x), opt.init(Model(x)))\n",
+    "a mask of outside": "def step(x, mask):\n    opt = optax.masked(optax.sgd(0.1), mask)\n    return opt.update(Model(x), opt.init(Model(x)))\n",
+    "the text of a failure": "def step(x):\n    net = Model(x)\n    assert x, f'{net}'\n",
+    "a list or an object": "def step(x, store, small):\n    kept = [] if small else store\n    kept.put(Model(x))\n",
+    "functions of outside, in a list": "def step(x, hooks):\n    for hook in [each for each in hooks]:\n        hook(Model(x))\n",
+    "the class of a model": "def step(x):\n    return ledger.digest(type(Model(x))(x))\n",
+    "a scan whose carry becomes a model": "def step(x):\n    def body(carry, y):\n        ledger.digest(carry)\n        return Model(y), y\n\n    return jax.lax.scan(body, None, x)\n",
     "await": "import asyncio\n\n\nasync def make(x):\n    return Model(x)\n\n\nasync def step(x):\n    net = await make(x)\n    return ledger.digest(net)\n",
 }
 NONE = {
@@ -106,6 +116,11 @@ NONE = {
         "        return self.act(model.layers[0].linear.weight @ x)\n"
     ),
     "plain": "def step(x):\n    return loss(Model(x), x)\n",
+    "losses of a scan": (
+        "def step(xs):\n    def body(net, x):\n        value, grads = eqx.filter_value_and_grad(loss)(net, x)\n"
+        "        return eqx.apply_updates(net, grads), value\n\n"
+        "    net, losses = jax.lax.scan(body, Model(1), xs)\n    ledger.write(losses)\n    return net\n"
+    ),
     "numbers": (
         "def step(x, log):\n    value, grads = eqx.filter_value_and_grad(loss)(Model(x), x)\n"
         "    log({'loss': value})\n    ledger.write(value)\n"

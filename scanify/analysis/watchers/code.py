@@ -12,17 +12,17 @@ from scanify.analysis.language.tables import MEASURES
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, own_nodes, parameters, parent_of, scope_of
 from scanify.analysis.lower.text import dotted, unquoted
-from scanify.analysis.watchers.library import CONTAINERS
+from scanify.analysis.watchers.library import mentioned
 from scanify.analysis.watchers.names import imported, local_scope, meanings
 from scanify.analysis.watchers.values import (
     CONTAINER,
-    KINDS,
+    KNOWN,
     MODEL,
     NOTHING,
     OBJECT,
-    SUPER,
     TREE,
     UNKNOWN,
+    Arguments,
     Named,
     Store,
     Value,
@@ -31,12 +31,10 @@ from scanify.analysis.watchers.values import (
     part,
     tuple_of,
     value_of,
-    whole,
 )
 
 # Packages whose classes call nothing of their own with what their objects are passed.
 _BASES = tuple("equinox. typing. typing_extensions. builtins. abc. enum. jaxtyping. optax. haliax. flax.".split())
-_LONGEST = 4  # dots in the name of something of a library; a longer one is not followed
 _PROPERTIES = {"property", "cached_property"}
 _OPENS = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 _EXPRESSIONS = (ast.Call, ast.Lambda, ast.Attribute, ast.JoinedStr, ast.BinOp)
@@ -81,12 +79,8 @@ class Code(Store):
         for each in self._parts[node]:
             self._statement(module, node, each)
 
-    def called(self, module: Module, node: ast.Call) -> Value:
-        """Return the result of a call."""
-        raise NotImplementedError
-
-    def decorated(self, module: Module, decorator: ast.expr, value: Value) -> Value:
-        """Return a function under a decorator."""
+    def called(self, module: Module, node: ast.expr, function: ast.expr, passed: Arguments) -> Value:
+        """Return the result of a call, or of a decorator."""
         raise NotImplementedError
 
     # -- names and attributes -----------------------------------------------------------------------------------------
@@ -97,7 +91,7 @@ class Code(Store):
         for meaning, rest in several:
             value = value_of(UNKNOWN)
             if isinstance(meaning, External):
-                value = value_of(meaning.qualname)
+                value = value_of(mentioned(meaning.qualname))
             elif isinstance(meaning, Definition):
                 self.look_at(meaning.module)
                 value = self.read("name", meaning.module.tree, meaning.name)
@@ -118,35 +112,30 @@ class Code(Store):
     def of_attribute(self, base: Value, name: str) -> Value:
         """Return the value of an attribute: of fields and methods by their name alone."""
         atoms = atoms_of(base)
-        found = whole(self.read("attribute", name))
-        libraries = {each for each in atoms if isinstance(each, str)} - KINDS
+        found = join([self.read("attribute", name)]) | value_of(*({UNKNOWN, KNOWN} & atoms))
         if TREE in atoms and name not in self._fields:
             found |= MODEL
-        paths = {f"{each}.{name}" if _is_known(each, name) else UNKNOWN for each in libraries}
-        found |= value_of(*paths, *({UNKNOWN} & atoms))
-        if not libraries or len(atoms) > len(libraries) or SUPER in libraries:
-            for module, node in self.definitions.get(name, ()):
-                if isinstance(parent_of(module, node), ast.ClassDef) or UNKNOWN in atoms:  # of an object, of a module
-                    is_field = _decorators(node) & _PROPERTIES
-                    found |= self.read("result", name) if is_field else value_of(Named(name))
+        for module, node in self.definitions.get(name, ()) if atoms != {KNOWN} else ():
+            if isinstance(parent_of(module, node), ast.ClassDef) or UNKNOWN in atoms:  # of an object, of a module
+                is_field = _decorators(node) & _PROPERTIES
+                found |= self.read("result", name) if is_field else value_of(Named(name))
         return found
 
-    def bind(
-        self, module: Module, node: ast.AST, given: Iterable[Value], named: dict[str, Value], more: Value = NOTHING
-    ) -> Value:
-        """Pass arguments to a function, `more` to all of its parameters, and return its result."""
+    def bind(self, module: Module, node: ast.AST, passed: Arguments) -> Value:
+        """Pass arguments to a function, and return its result."""
         assert isinstance(node, (*FUNCTIONS, ast.Lambda))
-        args, values = node.args, list(given)
+        args, named = node.args, dict(passed.named)
         names = [each.arg for each in (*args.posonlyargs, *args.args)]
         known = {*names, *(each.arg for each in args.kwonlyargs)}
         if isinstance(parent_of(module, node), ast.ClassDef) and "staticmethod" not in _decorators(node):
             names = names[1:]
-        pairs = [*zip(names, values, strict=False), *named.items()]
-        pairs += [(args.vararg.arg, whole(value)) for value in values[len(names) :] if args.vararg is not None]
-        pairs += [(each.arg, whole(more)) for each in parameters(node)]
+        pairs = [*zip(names, passed.given, strict=False), *((name, named[name]) for name in known & named.keys())]
+        pairs += [(each.arg, join([passed.more])) for each in parameters(node)]
+        if args.vararg is not None:
+            pairs.append((args.vararg.arg, join(passed.given[len(names) :])))
+        if args.kwarg is not None:
+            pairs.append((args.kwarg.arg, join(named[name] for name in named.keys() - known)))
         for name, value in pairs:
-            if name not in known and args.kwarg is not None and name in named:
-                name, value = args.kwarg.arg, whole(value)
             self.give(value, "name", node, name)
         return self.read("result", _key(node))
 
@@ -164,23 +153,25 @@ class Code(Store):
         match node:
             case ast.Name(id=name):
                 scope = local_scope(module, node, name)
-                return (
-                    self.read("name", scope.node, name) if scope else self._global(meanings(self.index, module, name))
-                )
+                if scope is not None:
+                    return self.read("name", scope.node, name)
+                return self._global(meanings(self.index, module, name))
             case ast.Attribute():
                 return self._attribute(module, node)
             case ast.Call():
-                return self.called(module, node)
+                return self._call(module, node)
             case ast.Subscript(value=value, slice=ast.Constant(value=int(at))) if at >= 0:
-                return part(self.value(module, value), at)
+                return part(self._element(module, value), at)
+            case ast.GeneratorExp(elt=inner):
+                return join([self.value(module, inner)])
+            case ast.Subscript(value=inner):
+                return join([self._element(module, inner)])
             case ast.Tuple(elts=elements) if not any(isinstance(each, ast.Starred) for each in elements):
                 return tuple_of(*(self.value(module, each) for each in elements))
             case ast.Lambda():
                 return value_of(node)
             case ast.ListComp(elt=inner) | ast.SetComp(elt=inner) | ast.DictComp(value=inner):
                 return join([value_of(CONTAINER), self.value(module, inner)])
-            case ast.GeneratorExp(elt=inner) | ast.Subscript(value=inner):
-                return whole(self.value(module, inner))
             case ast.NamedExpr(value=inner) | ast.Await(value=inner):
                 return self.value(module, inner)
             case ast.Constant() | ast.Compare() | ast.JoinedStr():
@@ -190,42 +181,49 @@ class Code(Store):
                 own = value_of(CONTAINER) if isinstance(node, ast.List | ast.Dict | ast.Set) else NOTHING
                 return join([own, *(self.value(module, each) for each in inside)])
 
+    def _call(self, module: Module, node: ast.Call) -> Value:
+        given = [self.value(module, each) for each in node.args]
+        named = {each.arg or "**": self.value(module, each.value) for each in node.keywords}
+        starred = next((at for at, each in enumerate(node.args) if isinstance(each, ast.Starred)), len(given))
+        more = join([*given[starred:], named.pop("**", NOTHING)])
+        return self.called(module, node, node.func, Arguments((*given[:starred],), (*named.items(),), more))
+
     def _element(self, module: Module, node: ast.expr) -> Value:
+        """Return the value of any element of a list, or the elements of a tuple at their places."""
+        return frozenset(each for each in self.value(module, node) if each[1] != CONTAINER)
+
+    def _iterated(self, module: Module, node: ast.expr) -> Value:
         """Return the value of any element of an iterable."""
         match node:
             case ast.Call(func=ast.Name(id="zip"), args=args) if not any(isinstance(a, ast.Starred) for a in args):
-                return tuple_of(*(self._element(module, each) for each in args))
+                return tuple_of(*(self._iterated(module, each) for each in args))
             case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-                return tuple_of(NOTHING, self._element(module, inner))
+                return tuple_of(NOTHING, self._iterated(module, inner))
             case _:
-                return whole(self.value(module, node))
+                return join([self._element(module, node)])
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def _statement(self, module: Module, around: ast.AST, node: ast.AST) -> None:
         for targets, source in _bindings(node):
             is_loop = isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
-            self.assign(module, targets, self._element(module, source) if is_loop else self.value(module, source))
+            self.assign(module, targets, self._iterated(module, source) if is_loop else self.value(module, source))
         match node:
             case ast.AnnAssign(target=target, annotation=annotation):
                 self.assign(module, [target], self._annotated(module, annotation))
             case ast.Return(value=ast.expr() as value):
                 self.give(self.value(module, value), "result", _key(around))
             case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
-                self.give(whole(self.value(module, value)), "result", _key(around))
+                self.give(join([self.value(module, value)]), "result", _key(around))
             case ast.Match(subject=subject, cases=cases):
                 for each in nodes_in(*(case.pattern for case in cases)):
-                    for name in (getattr(each, "name", None), getattr(each, "rest", None)):
-                        if isinstance(name, str):
-                            self._bind_name(module, each, name, whole(self.value(module, subject)))
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                function = value_of(Named(node.name))
+                    if name := getattr(each, "rest", None) or getattr(each, "name", None):
+                        self._bind_name(module, each, name, join([self.value(module, subject)]))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                defined = value_of(Named(node.name), *([TREE] if node in self.models else []))
                 for decorator in reversed(node.decorator_list):
-                    function |= self.decorated(module, decorator, function)
-                self._bind_name(module, node, node.name, function)
-            case ast.ClassDef():
-                is_model = node in self.models
-                self._bind_name(module, node, node.name, value_of(Named(node.name), *([TREE] if is_model else [])))
+                    defined |= self.called(module, decorator, decorator, Arguments((defined,)))
+                self._bind_name(module, node, node.name, defined)
             case ast.Import() | ast.ImportFrom() if not isinstance(around, ast.Module):
                 for local, origin in module.imported(node).items():
                     self._bind_name(module, node, local, self._global(imported(self.index, module, origin, "")))
@@ -260,10 +258,10 @@ class Code(Store):
         name = dotted(plain)
         if plain is not None and name is None:
             inside = (each for each in ast.iter_child_nodes(plain) if isinstance(each, ast.expr))
-            return join([self._annotated(module, each) for each in inside])
+            return join(self._annotated(module, each) for each in inside)
         found = self.index.resolve(module, name) if name else None
         if isinstance(found, External) and found.qualname.startswith(("optax.", "equinox.nn.")):
-            return value_of(f"{found.qualname}()")
+            return value_of(KNOWN)
         if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef):
             return self.object_of(found.module, found.node)
         return NOTHING
@@ -275,20 +273,20 @@ class Code(Store):
                 case ast.Name(id=name):
                     self._bind_name(module, target, name, value)
                 case ast.Attribute(attr=name):
-                    self.give(whole(value), "attribute", name)
+                    self.give(join([value]), "attribute", name)
                 case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
-                    self.assign(module, [inner], whole(value))  # `kept["best"] = model`, `found().append(model)`
+                    self.assign(module, [inner], join([value]))  # `kept["best"] = model`, `found().append(model)`
                 case ast.Tuple(elts=parts) | ast.List(elts=parts):
                     several = any(isinstance(each, ast.Starred) for each in parts)
                     for at, each in enumerate(parts):
-                        self.assign(module, [each], whole(value) if several else part(value, at))
+                        self.assign(module, [each], join([value]) if several else part(value, at))
 
     def _bind_name(self, module: Module, node: ast.AST, name: str, value: Value) -> None:
         scope = scope_of(module, node).binding(name)
         if scope is not None:
             self.give(value, "name", scope.node, name)
             if scope.is_class:
-                self.give(whole(value), "attribute", name)
+                self.give(join([value]), "attribute", name)
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
@@ -311,14 +309,6 @@ def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
 def _key(function: ast.AST) -> object:
     """Under what the result of a function is: its name, for all functions of the name; a lambda itself."""
     return getattr(function, "name", function)
-
-
-def _is_known(atom: str, name: str) -> bool:
-    """True for what a library defines, and for the methods of optimisers and containers that it makes."""
-    maker, is_result, method = atom.rpartition("()")
-    if not is_result:
-        return atom.count(".") < _LONGEST
-    return not method and (name in CONTAINERS or atom == SUPER or maker.startswith(("optax.", "jmp.")))
 
 
 def _decorators(node: ast.AST) -> set[str]:

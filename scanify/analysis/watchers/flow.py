@@ -4,40 +4,29 @@ flow ─> code ─> values
 """
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors
 from scanify.analysis.readers import Reader
 from scanify.analysis.watchers.code import Code
-from scanify.analysis.watchers.library import (
-    CONTAINERS,
-    GIVES,
-    GRADIENTS,
-    JUDGED,
-    LAST_TELLS,
-    LAST_WRITES,
-    TELLS,
-    WRAPPERS,
-    WRITES,
-    called_arguments,
-    role_of,
-)
+from scanify.analysis.watchers.library import GRADIENTS, JUDGED, WRAPPERS, called_arguments, gives
 from scanify.analysis.watchers.names import callees
 from scanify.analysis.watchers.sharding import PLACING, SHARDED, names_axes
 from scanify.analysis.watchers.values import (
     CONTAINER,
+    KNOWN,
     MAKER,
     MODEL,
     NOTHING,
     OBJECT,
     PARTIAL,
-    SUPER,
     TREE,
     UNKNOWN,
     VALUED,
+    Arguments,
     Atom,
     Named,
     Value,
@@ -47,18 +36,18 @@ from scanify.analysis.watchers.values import (
     part,
     tuple_of,
     value_of,
-    whole,
 )
 
-_FIELDS = "what the fields of an object hold"
-SHOWN, _TEXT = "a text of a model that is shown", "the text of a model"
+_FIELDS, _TEXT = "what the fields of an object hold", "the text of a model"
 _WALKERS = ("builtins.vars", "builtins.dir", "dataclasses.", "inspect.", "typing.", "operator.attrgetter")
+_TELL = ("builtins.print", "builtins.str", "builtins.repr", "builtins.format", "logging.", "equinox.tree_pformat")
 _FIELD = ("equinox.field", "dataclasses.field", "equinox.static_field")
 _BY_NAME = frozenset(f"builtins.{name}" for name in "getattr setattr delattr object.__setattr__".split())
 _REACHING = ("gc.get_", "builtins.eval", "builtins.exec", "builtins.locals", "builtins.globals", "sys._getframe")
 _MAKE_CONTAINERS = tuple("builtins.list builtins.dict builtins.set .deque .OrderedDict .defaultdict".split())
+_MAKE_KNOWN = ("optax.", "equinox.nn.", "diffrax.", "jmp.")
+_SORT = "builtins.sorted"  # like methods of containers, it calls what it is passed by name
 _OPEN = frozenset("__class__ __call__ __init__ __name__ __doc__ __module__ __qualname__ __eq__ __post_init__".split())
-_SHOWS = frozenset({"__repr__", "__str__", "__format__", "__tree_pp__"})
 
 
 class Flow(Code):
@@ -67,7 +56,7 @@ class Flow(Code):
     def __init__(self, index: Index, models: Collection[Definition], lists: Collection[str]) -> None:
         self.found: dict[tuple[object, ...], Reader] = {}
         self._called: set[str] = set()  # names of functions that code of the project calls
-        self._calls: dict[tuple[object, ...], int] = {}  # how many functions were passed these arguments
+        self._calls: dict[tuple[str, Arguments], int] = {}  # how many functions were passed these arguments
         self._lists = lists
         self._reports = False
         super().__init__(index, models, lists)
@@ -107,196 +96,138 @@ class Flow(Code):
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def called(self, module: Module, node: ast.Call) -> Value:
-        function = self.value(module, node.func)
-        given = [self.value(module, each) for each in node.args]
-        named = {each.arg or "**": self.value(module, each.value) for each in node.keywords}
-        starred = next((at for at, each in enumerate(node.args) if isinstance(each, ast.Starred)), len(given))
-        more = join([*given[starred:], named.pop("**", NOTHING)])
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant):  # "{}".format(model)
-            self._text(module, node, join([*given, *named.values()]))
-        return self._apply(module, node, function, given[:starred], named, more)
-
-    def decorated(self, module: Module, decorator: ast.expr, value: Value) -> Value:
-        return self._apply(module, decorator, self.value(module, decorator), [value])
-
-    def _apply(
-        self,
-        module: Module,
-        node: ast.expr,
-        function: Value,
-        given: Iterable[Value] = (),
-        named: dict[str, Value] | None = None,
-        more: Value = NOTHING,
-    ) -> Value:
-        """Return the result of a call, joined over everything that may be called."""
-        given, named, atoms = list(given), named or {}, atoms_of(function)
-        if PARTIAL in atoms:
-            given, named, more = [], {}, join([*given, *named.values(), more])
+    def called(self, module: Module, node: ast.expr, function: ast.expr, passed: Arguments) -> Value:
+        every, atoms = passed.every, atoms_of(self.value(module, function))
+        holder = function.value if isinstance(function, ast.Attribute) else None
+        names = [*dict.fromkeys(callees(self.index, module, function))]
+        is_library = all(isinstance(each, str) for each in names)
         found = NOTHING
-        for atom in atoms - {TREE, CONTAINER, PARTIAL, MAKER, VALUED}:
-            if isinstance(atom, str) and atom != OBJECT:
-                found |= self._library(module, node, atom, given, named, more)
-            else:
-                found |= self._of_project(module, node, atom, given, named, more)
-        every = join([*given, *named.values(), more])
-        if not atoms and isinstance(node, ast.Call) and holds_tree(every):
-            self._reads(module, node, f"parameters with {self._not_shown(module, node)}")
-            return MODEL
-        found |= tuple_of(found, MODEL) if VALUED in atoms else NOTHING
-        return found | MODEL if MAKER in atoms else found
+        for name in names:
+            found |= self._library(module, node, name, passed) if isinstance(name, str) else NOTHING
+        if is_library:
+            atoms -= {KNOWN, UNKNOWN, MAKER, VALUED}
+        elif holder is not None and CONTAINER in atoms_of(self.value(module, holder)):
+            self.assign(module, [holder], every)  # `found.append(model)`
+            found |= self._passed_on(module, node, _SORT, replace(passed, more=join([self.value(module, holder)])))
+            found |= join([self.value(module, holder), every])
+            atoms.add(CONTAINER)
+        if not is_library and (UNKNOWN in atoms or not atoms):
+            self._reads_tree(module, node, every, f"parameters with {_not_shown(module, function)}")
+            found |= value_of(*({UNKNOWN} & atoms), *({TREE} & atoms_of(every)))
+        for atom in atoms:
+            if isinstance(atom, Named | ast.Lambda) or atom == OBJECT:
+                found |= self._of_project(module, node, atom, Arguments(more=every) if PARTIAL in atoms else passed)
+        found |= every | value_of(KNOWN) if KNOWN in atoms else NOTHING
+        if makes := {MAKER, VALUED} & atoms:
+            functions = _functions(every)
+            found |= functions | value_of(*(makes if functions else ()))
+            found |= tuple_of(found, MODEL) if VALUED in atoms else MODEL
+        return found
 
-    def _not_shown(self, module: Module, node: ast.expr) -> str:
-        text = " ".join(module.code(node.func if isinstance(node, ast.Call) else node).split())
-        return f"`{text if len(text) <= 50 else f'{text[:47]}...'}`, which is not shown"
-
-    def _of_project(
-        self, module: Module, node: ast.expr, atom: Atom, given: list[Value], named: dict[str, Value], more: Value
-    ) -> Value:
+    def _of_project(self, module: Module, node: ast.expr, atom: Atom, passed: Arguments) -> Value:
         """Return the result of a lambda, of all functions and classes of a name, or of calling any object."""
         self.steps += 1
         if isinstance(atom, ast.Lambda):
-            return self.bind(module, atom, given, named, more)
+            return self.bind(module, atom, passed)
         name = atom.name if isinstance(atom, Named) else "__call__"
         several, found = self.definitions.get(name, []), self.read("result", name)
         self._called.add(name)
-        call = (name, tuple(given), tuple(named.items()), more)
-        for where, each in several[self._calls.get(call, 0) :]:
-            passed = self._constructed if isinstance(each, ast.ClassDef) else self.bind
-            passed(where, each, given, named, more)
-        self._calls[call] = len(several)
-        is_tree = holds_tree(join([*given, *named.values(), more]))
+        for where, each in several[self._calls.get((name, passed), 0) :]:
+            bind = self._constructed if isinstance(each, ast.ClassDef) else self.bind
+            bind(where, each, passed)
+        self._calls[name, passed] = len(several)
         for where, owner in several:
             if isinstance(owner, ast.ClassDef):
                 made = self.object_of(where, owner)
-                found |= made | (MODEL if is_tree else NOTHING)
-                if is_tree and UNKNOWN in atoms_of(made):
-                    self._reads(module, node, f"parameters with {self._not_shown(module, node)}")
+                found |= made | (MODEL if holds_tree(passed.every) else NOTHING)
+                if UNKNOWN in atoms_of(made):
+                    self._reads_tree(module, node, passed.every, f"parameters with {_not_shown(module, node)}")
         return found
 
-    def _constructed(
-        self, module: Module, node: ast.AST, given: list[Value], named: dict[str, Value], more: Value
-    ) -> None:
+    def _constructed(self, module: Module, node: ast.AST, passed: Arguments) -> None:
         """Call the constructor of a class of the project; one that is made for its fields stores its arguments."""
         assert isinstance(node, ast.ClassDef)
         owner = Definition(module, node.name, node)
         method = self.classes.method(owner, "__init__")
         if method is not None:
             self._called.add("__init__")
-            self.bind(method[0].module, method[1], given, named, more)
+            self.bind(method[0].module, method[1], passed)
             return
         names = [*self.classes.fields(owner)]
-        for name, value in (*zip(names, given, strict=False), *named.items(), *((each, more) for each in names)):
-            self.give(whole(value), "attribute", name)
+        pairs = [*zip(names, passed.given, strict=False), *passed.named, *((each, passed.more) for each in names)]
+        for name, value in pairs:
+            self.give(join([value]), "attribute", name)
 
-    # -- functions of libraries ---------------------------------------------------------------------------------------
-
-    def _library(
-        self, module: Module, node: ast.expr, name: str, given: list[Value], named: dict[str, Value], more: Value
-    ) -> Value:
-        others = [*named.values(), more]
-        every = join([*given, *others])
-        if name in GRADIENTS | WRAPPERS:
-            return self._wrapped(module, node, name, given, join(others)) if given else value_of(name)
-        if places := called_arguments(name):
-            functions = join([*(each for at, each in enumerate(given) if at in places), *others])
-            return self._calling(module, node, name, given, functions, every)
+    def _library(self, module: Module, node: ast.expr, name: str, passed: Arguments) -> Value:
+        """Return the result of a function of a library; report one that is passed a model and not listed."""
+        every = passed.every
+        trees = MODEL if holds_tree(every) else NOTHING
         if name.startswith(_REACHING) and not _is_name(node):
             self._reads(module, node, "whatever objects there are")
-        maker, _, method = name.rpartition("()")
-        if maker.endswith(_MAKE_CONTAINERS) and method[1:] in CONTAINERS:
-            holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-            self.assign(module, [holder] if holder is not None else [], every)
-            return whole(self.value(module, holder)) if holder is not None else every
         if name in _FIELD:
-            return join(value for key, value in named.items() if key in ("default", "default_factory"))
+            return join(value for key, value in passed.named if key in ("default", "default_factory"))
         if name == "builtins.super":
             owner = next((each for each in ancestors(module, node) if isinstance(each, ast.ClassDef)), None)
-            return value_of(SUPER) | (self.object_of(module, owner) if owner is not None else NOTHING)
-        if name == "builtins.type" and len(given) == 1:
-            return every | value_of(MAKER)
-        if name in _BY_NAME and len(given) > 1 and isinstance(node, ast.Call):
-            return self._by_name(module, node, name, given)
-        is_judged = name in JUDGED and holds_tree(every)
-        if is_judged and isinstance(node, ast.Call) and name not in callees(self.index, module, node.func):
-            # `find` reads those that are shown
-            self._reads(module, node, f"parameters with `{name}`, by another name")
-        return self._listed(module, node, name, every)
+            return value_of(KNOWN) | (self.object_of(module, owner) if owner is not None else NOTHING)
+        if name in _BY_NAME and isinstance(node, ast.Call) and len(passed.given) > 1:
+            return self._by_name(module, node, name, passed.given)
+        role = gives(name)
+        if role is None and name.startswith(_WALKERS):
+            if _may_be_tree(every):
+                self._reads(module, node, _FIELDS)
+            return value_of(UNKNOWN) | trees
+        if name.startswith(_TELL):
+            self._reads_tree(module, node, every, _TEXT)
+            return NOTHING
+        is_partial = name.endswith(("partial", "Partial"))
+        if isinstance(node, ast.Call) and names_axes(module, node):
+            placed = callees(self.index, module, node.args[0]) if is_partial and node.args else (name,)
+            self._reads_tree(module, node, MODEL if is_partial else every, SHARDED if PLACING & {*placed} else "")
+        found = self._passed_on(module, node, name, passed)
+        if is_partial:
+            return every | value_of(PARTIAL)
+        if name in WRAPPERS or name in GRADIENTS:
+            form = value_of(*([GRADIENTS[name]] if name in GRADIENTS else []))
+            return (passed.at([0]) if not passed.given else join([passed.given[0], passed.more])) | form | trees
+        if called_arguments(name):
+            return found | (every if not name.endswith(".scan") else tuple_of(*passed.given[1:2]))
+        if role is None:
+            text = f"parameters with `{name.replace('builtins.', '')}`, which no table lists"
+            self._reads_tree(module, node, every, text)
+            return trees | value_of(UNKNOWN)
+        made = CONTAINER if name.endswith(_MAKE_CONTAINERS) else KNOWN if name.startswith(_MAKE_KNOWN) else None
+        return every | value_of(*([made] if made else [])) if role else NOTHING
 
-    def _wrapped(self, module: Module, node: ast.expr, name: str, given: list[Value], others: Value) -> Value:
-        """Return a function in another form: its gradient, or with some of its arguments."""
-        if name in GRADIENTS:
-            return whole(given[0]) | value_of(VALUED if "value" in name else MAKER)
-        rest = join([*given[1:], others])
-        if atoms_of(given[0]) & PLACING and isinstance(node, ast.Call) and names_axes(module, node):
-            self._reads(module, node, SHARDED)
-        if not name.endswith((".partial", "Partial")) and not holds_tree(rest):
-            return given[0]
-        self._apply(module, node, whole(given[0]), more=rest)
-        return whole(given[0]) | value_of(PARTIAL, *({TREE} & atoms_of(rest)))
+    def _passed_on(self, module: Module, node: ast.expr, name: str, passed: Arguments) -> Value:
+        """Return the results of the functions that a function of a library is passed, and may call with the rest."""
+        every, places = passed.every, called_arguments(name)
+        functions = _functions(every)
+        if places:
+            several = passed.at(places)
+            functions |= frozenset(each for each in several if each[1] == OBJECT)
+            if UNKNOWN in atoms_of(several):
+                text = f"parameters with what `{name}` calls, which is not shown"
+                self._reads_tree(module, node, every, text)
+        found, rest = NOTHING, Arguments(more=MODEL if name.startswith("optax.") else every - functions)
+        for atom in atoms_of(functions) if name not in JUDGED else ():
+            if name.endswith(".scan") and len(passed.given) > 2:
+                _, carry, data, *_ = passed.given
+                carry |= part(self._of_project(module, node, atom, Arguments((carry, data))), 0)
+                rest = Arguments((carry, data))
+            found |= self._of_project(module, node, atom, rest)
+        return found
 
-    def _calling(
-        self, module: Module, node: ast.expr, name: str, given: list[Value], functions: Value, every: Value
-    ) -> Value:
-        """Return the result of a function that calls some of its arguments with the others, such as `jax.lax.scan`."""
-        if name.endswith("scan") and len(given) > 2:
-            first, carry, data = given[:3]
-            carry |= part(self._apply_all(module, node, first, [carry, data]), 0)
-            return tuple_of(carry) | self._apply_all(module, node, first, [carry, data])
-        found = self._apply_all(module, node, functions, more=every)
-        if name.endswith(("vjp", "linearize")):
-            return tuple_of(found, value_of(MAKER))
-        return found | every
-
-    def _apply_all(
-        self, module: Module, node: ast.expr, functions: Value, given: Iterable[Value] = (), more: Value = NOTHING
-    ) -> Value:
-        """Return the result of a call by a function of a library, which may not call another such function."""
-        nested = {atom for atom in atoms_of(functions) if isinstance(atom, str) and called_arguments(atom)}
-        if holds_tree(join([*given, more])):
-            for atom in nested:  # such functions may call one another for ever
-                self._reads(module, node, f"parameters with `{atom}` in another such call")
-        plain = frozenset(each for each in whole(functions) if each[1] not in nested)
-        return self._apply(module, node, plain, given, more=more) if plain else NOTHING
-
-    def _by_name(self, module: Module, node: ast.Call, name: str, given: list[Value]) -> Value:
+    def _by_name(self, module: Module, node: ast.Call, name: str, given: Sequence[Value]) -> Value:
         """Read or write an attribute whose name is an argument, and which may be any if that is no constant."""
         field = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
         if not isinstance(field, str) or _is_own(field):
-            if _may_be_tree(given[0]) or holds_tree(join(given[2:])):
+            is_library = None not in callees(self.index, module, node.args[0])  # `getattr(jax.nn, name)`
+            if (_may_be_tree(given[0]) and not is_library) or holds_tree(join(given[2:])):
                 self._reads(module, node, "fields by their names" if field is None else _FIELDS)
-            return whole(given[0])
+            return join([given[0]])
         if name != "builtins.getattr":
             self.give(join(given[2:]), "attribute", field)
         return self.of_attribute(given[0], field)
-
-    def _listed(self, module: Module, node: ast.expr, name: str, every: Value) -> Value:
-        """Return the result of a listed function; report an unlisted one that is passed a model."""
-        role, trees = role_of(name), MODEL if holds_tree(every) else NOTHING
-        is_result = name == UNKNOWN or "()" in name
-        made = value_of(f"{name}()" if not is_result else name if name.startswith("optax.") else UNKNOWN)
-        if role in (TELLS, WRITES):
-            self._text(module, node, every)
-        if trees and name in PLACING and isinstance(node, ast.Call) and names_axes(module, node):
-            self._reads(module, node, SHARDED)
-        if role is None:
-            if name.startswith(_WALKERS) and _may_be_tree(every):
-                self._reads(module, node, _FIELDS)
-            elif trees:
-                by = f"`{name.replace('builtins.', '')}`, which no table lists"
-                self._reads(module, node, f"parameters with {self._not_shown(module, node) if name == UNKNOWN else by}")
-            return trees | (made if name.startswith(_WALKERS) else value_of(UNKNOWN))
-        if role != GIVES:
-            return NOTHING
-        if not name.startswith("optax."):
-            makes = name.startswith(("equinox.nn.", "diffrax.", "jmp.")) or name.endswith(_MAKE_CONTAINERS)
-            return every | (made if makes and not is_result else NOTHING)
-        functions = frozenset(each for each in every if isinstance(each[1], Named | ast.Lambda))
-        if functions:  # a mask, or an update
-            self._apply(module, node, functions, more=MODEL)
-        if ")." in name:
-            return tuple_of(trees, trees) if name.endswith("update") else trees
-        return made | trees
 
     # -- what is reported ---------------------------------------------------------------------------------------------
 
@@ -305,24 +236,26 @@ class Flow(Code):
             place = module.place(node)
             self.found.setdefault((place, reads), Reader(place, reads))
 
-    def _text(self, module: Module, node: ast.AST, value: Value) -> None:
-        """Report a text of a model; one that only a person sees is a note."""
-        if self._reports and holds_tree(value):
-            around = {each.name for each in ancestors(module, node) if isinstance(each, ast.FunctionDef)}
-            is_shown = bool(_SHOWS & around) or _is_only_told(module, node)
-            self._reads(module, node, SHOWN if is_shown else _TEXT)
+    def _reads_tree(self, module: Module, node: ast.AST, value: Value, reads: str) -> None:
+        if reads and holds_tree(value):
+            self._reads(module, node, reads)
 
     def evaluated(self, module: Module, node: ast.expr) -> Value:
         value = super().evaluated(module, node)
+        parts: Iterable[ast.expr] = ()
         match node if self._reports else None:
-            case ast.JoinedStr(values=parts):
-                inside = [each.value for each in parts if isinstance(each, ast.FormattedValue)]
-                self._text(module, node, join([self.value(module, each) for each in inside]))
+            case ast.JoinedStr(values=values):
+                parts = [each.value for each in values if isinstance(each, ast.FormattedValue)]
             case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=right):
-                self._text(module, node, self.value(module, right))
+                parts = [right]
             case ast.Attribute(value=holder, attr=attr) if _is_own(attr) and _may_be_tree(self.value(module, holder)):
                 self._reads(module, node, _FIELDS)
+        self._reads_tree(module, node, join(self.value(module, each) for each in parts), _TEXT)
         return value
+
+
+def _functions(value: Value) -> Value:
+    return frozenset(each for each in value if isinstance(each[1], Named | ast.Lambda))
 
 
 def _may_be_tree(value: Value) -> bool:
@@ -330,20 +263,9 @@ def _may_be_tree(value: Value) -> bool:
     return not atoms_of(value).isdisjoint({TREE, UNKNOWN})
 
 
-def _is_only_told(module: Module, node: ast.AST) -> bool:
-    """True if only a person sees a text: it is printed, logged or raised, by itself or in a longer one."""
-    for each in (node, *ancestors(module, node)):
-        match each:
-            case ast.Call(func=function) if _last(function) not in LAST_TELLS | LAST_WRITES:
-                if not isinstance(parent_of(module, each), ast.Raise):
-                    return False
-            case ast.Attribute() | ast.Subscript():
-                return False
-            case ast.Expr(value=ast.Call(func=function)):
-                return _last(function) in LAST_TELLS
-            case ast.stmt():
-                return isinstance(each, ast.Raise | ast.Assert)
-    return False
+def _not_shown(module: Module, node: ast.expr) -> str:
+    text = " ".join(module.code(node).split())
+    return f"`{text if len(text) <= 50 else f'{text[:47]}...'}`, which is not shown"
 
 
 def _is_own(attribute: str) -> bool:
@@ -355,7 +277,3 @@ def _is_name(node: ast.expr) -> bool:
     """True for `eval("f")`: something under one name, which is not shown."""
     first = node.args[0] if isinstance(node, ast.Call) and node.args else None
     return isinstance(first, ast.Constant) and str(first.value).isidentifier()
-
-
-def _last(function: ast.expr) -> str:
-    return str(dotted(function) or getattr(function, "attr", "")).rpartition(".")[2]

@@ -1,6 +1,7 @@
 """The closed list: functions outside of the project by their qualified names, and what they do with leaves."""
 
-from scanify.analysis.language.tables import CALLERS, PLAIN_LAYERS, TAKERS_OF_FUNCTIONS
+from scanify.analysis.language.tables import CALLERS, TAKERS_OF_FUNCTIONS
+from scanify.analysis.watchers.values import KNOWN, MAKER, UNKNOWN, VALUED
 
 
 def _in(packages: str, names: str) -> frozenset[str]:
@@ -159,29 +160,31 @@ def optimizer_reads(qualname: str) -> str | None:
 
 # -- functions that may be given a model ------------------------------------------------------------------------------
 
-GIVES, TAKES, TELLS, WRITES = "gives", "takes", "tells", "writes"
-"""Roles: it returns the trees that it is given; it returns none; it shows text to people; it returns text."""
 WRAPPERS = CALLERS | frozenset(
     """equinox.Partial jax.tree_util.Partial equinox.filter_make_jaxpr jax.make_jaxpr equinox.nn.make_with_state
     jax.experimental.shard_map.shard_map jax.shard_map equinox.module_update_wrapper contextlib.contextmanager
     builtins.staticmethod builtins.classmethod builtins.property functools.cached_property typeguard.typechecked
     atexit.register chex.assert_max_traces""".split()
 )
-"""Functions that return another form of a function that they are given."""
-_GRADIENTS = "grad value_and_grad jacfwd jacrev jacobian hessian"
-GRADIENTS = _in("jax", _GRADIENTS) | _in("equinox", "filter_grad filter_value_and_grad filter_jacfwd filter_jacrev")
+"""Functions that return another form of a function that they are passed."""
+GRADIENTS = {
+    name: VALUED if "value" in name else MAKER
+    for name in _in("jax", "grad value_and_grad jacfwd jacrev jacobian hessian vjp linearize jvp")
+    | _in("equinox", "filter_grad filter_value_and_grad filter_jacfwd filter_jacrev filter_vjp filter_jvp")
+} | {"builtins.type": MAKER}
+"""Functions that return another one, which returns gradients or models, or values with gradients."""
 _CALLING = ("jax.", "equinox.", "functools.reduce", "builtins.map", "builtins.filter", "itertools.")
 _GIVES = frozenset(
     """equinox.apply_updates equinox.combine equinox.filter_shard equinox.tree_inference equinox.nn.inference_mode
     equinox.nn.State equinox.nn.delete_init_state equinox.error_if equinox.tree_check jax.device_put jax.device_get
     jax.block_until_ready jax.lax.stop_gradient jax.lax.with_sharding_constraint jax.lax.optimization_barrier
-    jax.lax.pmean jax.lax.psum jax.make_array_from_callback optax.apply_updates optax.incremental_update
-    optax.periodic_update copy.copy copy.deepcopy dataclasses.replace copy.replace types.SimpleNamespace typing.cast
-    typing.NamedTuple collections.namedtuple collections.deque collections.OrderedDict collections.defaultdict
-    builtins.list builtins.tuple builtins.dict builtins.set builtins.zip builtins.enumerate builtins.reversed
-    builtins.iter builtins.next builtins.sorted builtins.max builtins.min contextlib.nullcontext weakref.ref""".split()
+    jax.lax.pmean jax.lax.psum jax.make_array_from_callback copy.copy copy.deepcopy copy.replace
+    dataclasses.dataclass dataclasses.replace types.SimpleNamespace typing.cast typing.NamedTuple
+    collections.namedtuple collections.deque collections.OrderedDict collections.defaultdict builtins.list
+    builtins.tuple builtins.dict builtins.set builtins.zip builtins.enumerate builtins.reversed builtins.iter
+    builtins.next builtins.sorted builtins.max builtins.min contextlib.nullcontext weakref.ref""".split()
 ) | _in("operator", "add sub mul truediv neg pos abs eq ne lt le gt ge and_ or_ not_ is_ is_not getitem")
-_GIVING = ("itertools.", "scanify.", "equinox.nn.", "diffrax.", "jmp.", "builtins.super()")
+_GIVING = ("itertools.", "scanify.", "equinox.nn.", "diffrax.", "jmp.")
 _TAKES = TYPE_TESTS | EACH_NUMBER | _in(
     "builtins", "len issubclass bool sum any all setattr delattr range object.__setattr__"
 ) | frozenset(
@@ -192,19 +195,6 @@ _TAKING = (
     "jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.scipy.", "jax.ops.", "jax.sharding.", "numpy.testing.",
     "jax.dtypes.", "jax.experimental.mesh_utils.", "math.", "time.", "pytest.", "orbax.", "chex.assert_",
 )  # fmt: skip
-_TELLS = frozenset("builtins.print warnings.warn jax.debug.print equinox.tree_pprint pprint.pprint".split())
-_TELLING = ("logging.", "loguru.", "absl.logging.", "rich.")
-_WRITES = _in("builtins", "repr str format ascii") | frozenset({"pprint.pformat", "equinox.tree_pformat"})
-_LEVELS = frozenset("debug info warning warn error critical exception log".split())
-LAST_TELLS = _LEVELS | {each.rpartition(".")[2] for each in _TELLS}
-LAST_WRITES = {each.rpartition(".")[2] for each in _WRITES}
-POSITIONAL = ("map", "vjp", "linearize", "eval_shape", "callback", "filter", "call")
-"""The ends of the names of functions that call their first argument with the others, one by one."""
-CONTAINERS = frozenset(
-    """append appendleft extend insert add setdefault update put put_nowait get pop popleft popitem items values keys
-    copy index count clear remove discard sort reverse union move_to_end""".split()
-)
-"""Methods of lists, dicts and queues: their arguments are in what they are called on."""
 
 
 def called_arguments(name: str) -> tuple[int, ...]:
@@ -217,24 +207,18 @@ def called_arguments(name: str) -> tuple[int, ...]:
     return own or (TAKERS_OF_FUNCTIONS.get(name.rpartition(".")[2], ()) if name.startswith(_CALLING) else ())
 
 
-def role_of(name: str) -> str | None:
-    """Return what a function may do with a model, None if it is not listed. `name()` is a result of `name`."""
-    if name in _TELLS or name.startswith(_TELLING):
-        return TELLS
-    if name in _WRITES:
-        return WRITES
+def gives(name: str) -> bool | None:
+    """Return whether a function returns the trees that it is passed; None if no table lists it."""
     if name in _GIVES or name in _LOADS or KINDS.get(name) in ("map", "filter", "unflatten", "part", "file"):
-        return GIVES
+        return True
     if name in _TAKES or name in JUDGED | _MAKE_TREES or name.startswith(_TAKING):
-        return TAKES
-    maker, _, method = name.rpartition("()")
+        return False
     if name.startswith("optax."):
-        known = method in ("", ".init", ".update", "._replace") if maker else optimizer_reads(name) is None
-        return GIVES if known else None
-    if maker and not method:  # an object is called: a layer of Equinox may call what it holds
-        layer = maker.startswith("equinox.nn.") and maker.rpartition(".")[2].startswith(PLAIN_LAYERS + _WITH_STATE)
-        return GIVES if layer or maker.startswith(("diffrax.", "jmp.", "scanify.")) else None
-    return GIVES if name.startswith(_GIVING) else None
+        return True if optimizer_reads(name) is None else None
+    return True if name.startswith(_GIVING) else None
 
 
-_WITH_STATE = ("BatchNorm", "GRUCell", "LSTMCell")
+def mentioned(name: str) -> str:
+    """Return what something of a library is where code names it and does not call it."""
+    is_known = name in WRAPPERS or gives(name) is not None
+    return GRADIENTS.get(name) or (KNOWN if is_known and not called_arguments(name) else UNKNOWN)

@@ -10,7 +10,6 @@ from scanify.analysis.plan import Framework, Holds, Plan, Refusal
 from scanify.analysis.readers import PATH, RANK, Reader, readers_in_words
 from scanify.analysis.stack import InitStack
 from scanify.analysis.watchers.find import given_models, program_readers, watchers
-from scanify.analysis.watchers.flow import SHOWN
 from scanify.analysis.watchers.library import OPTIMISERS
 from scanify.analysis.watchers.trees import NAMED_PARTS
 
@@ -53,11 +52,9 @@ def _of_programs(readers: Sequence[Reader]) -> tuple[Obligation, ...]:
 
 def _watched(one: Plan, found: Sequence[Reader]) -> Plan:
     """Give a plan what the project reads of its leaves."""
-    seen = [each for each in found if each.reads not in (SHOWN, NAMED_PARTS)]
+    seen = [each for each in found if each.reads != NAMED_PARTS]
     if isinstance(one.stack, InitStack):
-        shown = [each for each in found if each.reads == SHOWN]
-        texts = [f"the text of the model that {each.place} shows has the stack in it" for each in shown[:1]]
-        return replace(one, notes=(*one.notes, checkpoints(one), *texts), readers=tuple(seen))
+        return replace(one, notes=(*one.notes, checkpoints(one)), readers=tuple(seen))
     seen += [each for each in found if each.reads == NAMED_PARTS and _field(one) in each.attributes]
     alike = one.framework is not Framework.EQUINOX or all(each.leaves_alike for each in seen)
     if alike or one.trees or one.holds is Holds.BLOCK_SEQ:

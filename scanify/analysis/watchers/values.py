@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from scanify.analysis.index import Module
@@ -18,14 +18,12 @@ class Named:
 
 
 TREE, UNKNOWN = "a tree", "?"
-"""A model, its parameters, gradients or updates, or what holds one; a function that the source does not show."""
-OBJECT, CONTAINER, SUPER = "an object", "builtins.list()", "builtins.super()"
-"""An object of a class of the project; a list, a dict or a set; what `super()` returns."""
+"""A model, its parameters, gradients or updates, or what holds one; something that the source does not show."""
+OBJECT, KNOWN, CONTAINER = "an object", "something known", "a container"
+"""An object of a class of the project; something of a listed library; a list, a dict or a set."""
 MAKER, VALUED, PARTIAL = "makes trees", "makes a value and a tree", "has some arguments"
 """A function that returns a gradient, or a value with one; one that already has some of its arguments."""
-KINDS = frozenset({TREE, UNKNOWN, OBJECT, MAKER, VALUED, PARTIAL})
 Atom: TypeAlias = Named | ast.Lambda | str
-"""Any other text: something of a library by its name, `optax.adam`, or its result, `optax.adam()`."""
 Value: TypeAlias = frozenset[tuple[tuple[int, ...], Atom]]
 """Everything that an expression may be: atoms, each at a path into nested tuples."""
 
@@ -45,17 +43,12 @@ def atoms_of(value: Value) -> set[Atom]:
 
 def holds_tree(value: Value) -> bool:
     """True if it may hold a model, or parameters, gradients or updates of one."""
-    return any(atom == TREE for _, atom in value)
+    return TREE in atoms_of(value)
 
 
-def join(several: Iterable[Value]) -> Value:
-    """Return the join of several values, without their paths."""
-    return frozenset(((), atom) for each in several for _, atom in each)
-
-
-def whole(value: Value) -> Value:
-    """Return a value without its paths."""
-    return join([value]) if any(path for path, _ in value) else value
+def join(several: Iterable[Value], without: Iterable[Atom] = ()) -> Value:
+    """Return the join of several values, without their paths and without some atoms."""
+    return frozenset(((), atom) for each in several for _, atom in each if atom not in without)
 
 
 def part(value: Value, at: int) -> Value:
@@ -63,15 +56,27 @@ def part(value: Value, at: int) -> Value:
     return frozenset((path[1:], atom) for path, atom in value if not path or path[0] == at)
 
 
-def either(one: Value, other: Value) -> Value:
-    """Return the join of two values: an atom that may be anywhere is at no path."""
-    anywhere = {atom for path, atom in one | other if not path}
-    return frozenset((path, atom) for path, atom in one | other if not path or atom not in anywhere)
-
-
 def tuple_of(*parts: Value) -> Value:
-    """Return the value of a tuple; it is not told apart what is deep inside."""
+    """Return the value of a tuple; elements deep inside are not told apart."""
     return frozenset(((at, *path)[:_MAX_DEPTH], atom) for at, each in enumerate(parts) for path, atom in each)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a call passes: by position, by name, and `more`, which may be any argument."""
+
+    given: tuple[Value, ...] = ()
+    named: tuple[tuple[str, Value], ...] = ()
+    more: Value = NOTHING
+
+    @property
+    def every(self) -> Value:
+        """Everything that is passed."""
+        return join([*self.given, *(value for _, value in self.named), self.more])
+
+    def at(self, places: Iterable[int]) -> Value:
+        """Return what is passed at some positions, or not by position."""
+        return join([*(self.given[at] for at in places if at < len(self.given)), replace(self, given=()).every])
 
 
 class Store:
@@ -91,10 +96,11 @@ class Store:
         return self.values.get(key, NOTHING)
 
     def give(self, value: Value, *key: object) -> None:
-        """Add to the value under a key."""
+        """Add to the value under a key: an atom that may be anywhere is at no path."""
         before = self.values.get(key, NOTHING)
-        after = either(before, value)
-        after = after if len(after) <= _MOST else whole(after)
+        anywhere = {atom for path, atom in before | value if not path}
+        after = frozenset((path, atom) for path, atom in before | value if not path or atom not in anywhere)
+        after = after if len(after) <= _MOST else join([after])
         if after != before:
             self.values[key] = after
             self._waiting.update(dict.fromkeys(self._readers.get(key, ())))
