@@ -106,7 +106,7 @@ def command(
     no_cache: bool,
     running: Running,
 ) -> int:
-    """Report every loop over layers in PATHS: loops that can be rewritten, and loops left as they are, with the reason.
+    """Report every loop over layers in PATHS: loops that can be rewritten, and loops left alone, with the reason.
     Also report code that probably misuses stacks and scans of layers.
 
     PATHS are files and folders, by default the current folder; `-` reads standard input. Exits with 1 if a loop can be

@@ -59,7 +59,7 @@ def demand_no_contradiction(cases: tuple[str, ...], *, no_verify: bool) -> None:
 
 
 def run_before_writing(cases: tuple[str, ...], given: Given, running: Running, no_verify: bool) -> CaseRun | None:
-    """Return the cases to verify before writing, None if there are none. Raises ScanifyError for standard input."""
+    """Return the cases to verify before writing, or None without any. Raises ScanifyError for standard input."""
     if no_verify:
         return None
     run = choose_run(cases, given.config, running)

@@ -178,7 +178,7 @@ def choose_commands(commands: tuple[str, ...]) -> "list[CaseSpec]":
 
 
 def choose_run(named: tuple[str, ...], config: Config, running: Running) -> CaseRun | None:
-    """Return the cases named on the command line or in the configuration, None if there are none.
+    """Return the cases named on the command line or in the configuration, or None without any.
 
     Results are kept in the folder of the configuration. Raises ScanifyError if a case does not exist, if the memory is
     not a size, or if models without weights were to be executed.

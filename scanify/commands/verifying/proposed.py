@@ -44,7 +44,7 @@ def proposed_run(given: Given, running: Running) -> Iterator[CaseRun]:
 
 @contextmanager
 def run_for_held(held: Sequence[Plan], given: Given, running: Running) -> Iterator[CaseRun | None]:
-    """Yield a run on cases proposed for loops held back in the only file of the project, or None if there are none.
+    """Yield a run on cases proposed for loops held back in the only file of the project, or None without any case.
 
     The reason is printed on standard error, since safe fixes need no case. Nothing is tried for several files, for
     notebooks, or for loops with obligations that no case can show.
