@@ -1,4 +1,4 @@
-"""The analysis of texts as editors hold them, saved or not."""
+"""Analyse the open documents of an editor, saved or not."""
 
 import ast
 from collections.abc import Mapping
@@ -36,8 +36,7 @@ from scanify.source.read import read
 
 
 class Memory:
-    """What one process keeps between jobs: files as they were last read, with what was parsed of them, and the trees of
-    texts as they were last typed."""
+    """The cache of one process between jobs: files last read with their parsed modules, and trees of edited documents."""
 
     def __init__(self) -> None:
         self._typed: dict[Path, tuple[str, ast.Module]] = {}
@@ -45,7 +44,7 @@ class Memory:
         self._modules: dict[Path, tuple[Source, Module]] = {}
 
     def run(self, job: Job) -> Answer | Rewritten:
-        """The answer to a job. Raises ScanifyError where the configuration is wrong."""
+        """Answer a job. Raises ScanifyError if the configuration is invalid."""
         match job:
             case Whole():
                 return _whole(job)
@@ -55,7 +54,7 @@ class Memory:
                 return _rewrite(job)
 
     def read(self, path: Path) -> Source | None:
-        """A file of the disk, read again where it has changed."""
+        """Return a file on disk, reading it again if it has changed."""
         try:
             status = path.stat()
         except OSError:
@@ -92,14 +91,15 @@ class Memory:
             return loop.module.path == path and first <= loop.place.span.line <= last
 
         stack = _stack(config)
-        for _ in range(2):  # what is read on the way is a part of the project, too: once more where something was
+        for _ in range(2):  # files read on the way belong to the project too: analyse again if there were any
             given = frozenset([path, *self._sources])
             loops, _ = decisions(index, [path], Choices(stack, given), among=touching)
             if given.issuperset(self._sources):
                 break
         loops = list(within_framework(loops, config.target))
         if config.target != TARGETS[0] and any(isinstance(loop, Plan) for loop in loops):
-            # In the call they are stacked where the target cannot stack them where they are built: the project tells.
+            # If the target cannot stack layers where their list is built, they are stacked in the call; this needs the
+            # project.
             form = form_of(lambda: filter(None, map(index.source, index.paths)), config.target, config.target_version)
             loops = list(fitted(loops, {path: source.text}, form, _policy(config), None))
         for known in index.paths:
@@ -110,7 +110,7 @@ class Memory:
 
 
 def chosen_file(path: Path, config: Config) -> bool:
-    """Whether a file is one of the project's own that its configuration does not leave out."""
+    """True if a file belongs to the project and is not excluded by its configuration."""
     if not path.is_relative_to(config.root) or any(map(left_out, path.relative_to(config.root).parts)):
         return False
     return Selection(config.root, config.exclude).excluded_by(path) is None
@@ -135,7 +135,7 @@ def _whole(job: Whole) -> Answer:
 
 
 def _by_file(analysis: Analysis, config: Config, texts: Mapping[Path, str]) -> dict[Path, tuple[Finding, ...]]:
-    """The findings that the configuration wants. Of a file that cannot be parsed nothing is said: somebody types."""
+    """Return the findings chosen by the configuration. Syntax errors are not reported while the user types."""
     loops, remarks = tuple(filter(config.wants, analysis.loops)), tuple(filter(config.wants, analysis.remarks))
     wanted = Analysis(analysis.files, loops, remarks=remarks).without_undecided()
     found: dict[Path, tuple[Finding, ...]] = {}
@@ -146,7 +146,7 @@ def _by_file(analysis: Analysis, config: Config, texts: Mapping[Path, str]) -> d
 
 
 def _rewrite(job: Rewrite) -> Rewritten:
-    """The loop is looked for in the whole project, every file of which may be changed."""
+    """Find the loop in the whole project, any file of which may change, and rewrite it."""
     config = load_config([job.root])
     opened = {each.path: each.source for each in job.opened if chosen_file(each.path, config)}
     selection = Selection(config.root, config.exclude)

@@ -1,4 +1,4 @@
-"""The features of the server, as pygls asks for them."""
+"""The features of the server, as pygls handlers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 
 
 class Server(LanguageServer):
-    """The open documents and what is known of them."""
+    """The language server, with its open documents and their findings."""
 
     def __init__(self) -> None:
         super().__init__("scanify", scanify.__version__, notebook_document_sync=_NOTEBOOKS)
@@ -40,7 +40,7 @@ class Server(LanguageServer):
     # -- documents ---------------------------------------------------------------------------------------------------
 
     def root_of(self, path: Path) -> Path | None:
-        """The project of a file: None for one that lies in none of the folders that the editor has open."""
+        """Return the project root of a file, or None if no folder open in the editor contains the file."""
         folders = [normal(folder) for each in self.workspace.folders.values() if (folder := path_of(each.uri))]
         if not folders and self.workspace.root_path:
             folders = [normal(Path(self.workspace.root_path))]
@@ -49,7 +49,7 @@ class Server(LanguageServer):
         return project_root([path])
 
     def document_at(self, uri: str) -> tuple[Document | Notebook, str] | None:
-        """The document that a URI stands for, with the text there: of a notebook that of the cell."""
+        """Return the document with a URI and its text; for a notebook, the text of the cell."""
         for each in self.documents.values():
             if isinstance(each, Document) and each.uri == uri:
                 return each, each.text
@@ -60,7 +60,7 @@ class Server(LanguageServer):
         return None
 
     def findings_at(self, uri: str, first: int, last: int) -> list[Finding]:
-        """What is found on some lines (from 0)."""
+        """Return the findings on a range of lines (from 0)."""
         found = self.document_at(uri)
         if found is None:
             return []
@@ -68,7 +68,7 @@ class Server(LanguageServer):
         known = document.findings if isinstance(document, Document) else document.findings.get(uri, ())
         return [each for each in known if first <= each.mark.line - 1 <= last]
 
-    # -- what is told ------------------------------------------------------------------------------------------------
+    # -- diagnostics -------------------------------------------------------------------------------------------------
 
     def tell(self, document: Document | Notebook) -> None:
         if self.documents.get(document.path) is not document:
@@ -89,7 +89,7 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     def warn(self, message: str) -> None:
-        """Say what has to be put right, once."""
+        """Show a warning to the user, once per message."""
         if message not in self._warned:
             self._warned.add(message)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"scanify: {message}"))
@@ -207,7 +207,7 @@ async def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentP
         ls.schedule.project(notebook.root)
 
 
-# -- what is asked about a loop --------------------------------------------------------------------------------------
+# -- hovers and code actions ---------------------------------------------------------------------------------------
 
 
 @server.feature(types.TEXT_DOCUMENT_HOVER)
@@ -249,7 +249,7 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
 
 
 def _targets(each: Finding) -> tuple[str, ...]:
-    """The targets for the layers of a loop."""
+    """Return the targets that fit the framework of a loop's layers."""
     others = {target for targets in OF_FRAMEWORKS.values() for target in targets}
     return OF_FRAMEWORKS.get(each.framework, tuple(target for target in TARGETS if target not in others))
 
@@ -257,8 +257,10 @@ def _targets(each: Finding) -> tuple[str, ...]:
 def _rewrite_action(
     ls: Server, document: Document | Notebook, each: Finding, about: list[types.Diagnostic], target: str
 ) -> types.CodeAction:
-    """A rewrite is worked out when it is chosen: by the client's request for its edit, or where it knows none, by a
-    command."""
+    """Create a code action whose rewrite is computed only when chosen.
+
+    Clients that can resolve the edit of a code action request it; others run a command.
+    """
     unsafe = ", unsafe" if each.fix == "unsafe" else ""
     mark = each.mark
     data = {"path": str(document.path), "line": mark.line, "column": mark.column, "cell": mark.cell, "target": target}
@@ -312,7 +314,7 @@ async def rewrite(ls: Server, data: Any) -> None:
 
 @server.command(EXPLAIN)
 async def explain(ls: Server, rule: str) -> str | None:
-    """Show the page of a rule; its text is answered too, for clients that show no documents."""
+    """Show the page of a rule; also return its text, for clients that cannot show documents."""
     if rule not in {each.id for each in RULES}:
         return None
     window = ls.client_capabilities.window
@@ -322,5 +324,5 @@ async def explain(ls: Server, rule: str) -> str | None:
 
 
 def serve() -> None:
-    """Speak the protocol on standard input and output until the editor ends it."""
+    """Serve on standard input and output until the editor exits."""
     server.start_io()

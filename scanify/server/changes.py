@@ -1,4 +1,4 @@
-"""What code actions change: a rewrite of a loop, or a comment that silences it."""
+"""The edits of code actions: a rewrite of a loop, or a comment that suppresses it."""
 
 import ast
 import re
@@ -19,9 +19,9 @@ _Edits = types.TextDocumentEdit
 
 
 def edits_of(done: Rewritten, documents: Mapping[Path, Document | Notebook], codec: PositionCodec) -> list[_Edits]:
-    """The edits of a rewrite, of each document in the version that it was made for.
+    """Return the edits of a rewrite, for the versions of the documents that it was computed from.
 
-    A notebook that no editor has open is left out: its cells have no documents.
+    A notebook that is not open is left out, since its cells have no documents.
     """
     made: list[_Edits] = []
     for path, (before, after) in done.texts.items():
@@ -47,7 +47,7 @@ def _in_cells(notebook: Notebook, before: str, after: str, codec: PositionCodec)
 
 
 def _edit(uri: str, version: int | None, before: str, after: str, codec: PositionCodec) -> _Edits:
-    """One edit that takes one text to another: all between the first and the last line that differ."""
+    """Create a single edit from one text to another, spanning the first to the last changed line."""
     old, new = split(before), split(after)
     first, last, by = changed(old, new)
     gone = old[first - 1 : last - by]
@@ -64,9 +64,10 @@ def _edit(uri: str, version: int | None, before: str, after: str, codec: Positio
 
 
 def ignoring(finding: Finding, text: str, codec: PositionCodec) -> types.TextEdit | None:
-    """The edit that silences a finding with a comment for its rule; None in a text that cannot be parsed.
+    """Return the edit that suppresses a finding by a comment for its rule; None if the text cannot be parsed.
 
-    It stands at the end of the line where a loop's head is one line without a comment, and else above the statement.
+    The comment is placed at the end of the line if a loop's head is a single line without a comment, and otherwise
+    above the statement.
     """
     tree = parse(text)
     if isinstance(tree, Problem):

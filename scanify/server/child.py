@@ -1,4 +1,4 @@
-"""A worker process, from the side that asks: answers are awaited, and the process is ended where they come too late."""
+"""The client side of a worker process: await answers, and kill the process if they are no longer needed."""
 
 import asyncio
 import pickle
@@ -11,11 +11,11 @@ from scanify.server.jobs import Answer, Job, Rewritten
 
 
 class Cancelled(Exception):
-    """The process was ended before it answered."""
+    """Raised if the process was killed before it answered."""
 
 
 class Child:
-    """One worker process, which is started when it is asked and again after it was ended. One job at a time."""
+    """A worker process, started on the first job and restarted after it was killed. It runs one job at a time."""
 
     def __init__(self, niceness: int = 0) -> None:
         self._niceness = niceness
@@ -28,12 +28,12 @@ class Child:
         return self._asking.locked()
 
     async def ask(self, job: Job) -> Answer | Rewritten:
-        """The answer to a job. Raises ScanifyError where it says why there is none, Cancelled where it was ended."""
+        """Return the answer to a job. Raises ScanifyError with the error of the worker, Cancelled if it was killed."""
         async with self._asking:
             return await asyncio.get_running_loop().run_in_executor(None, self._answer, job)
 
     def cancel(self) -> None:
-        """End the process, so that it is free for another job."""
+        """Kill the process, so that another job can start."""
         with self._starting:
             if self._process is not None:
                 self._process.kill()
@@ -49,7 +49,7 @@ class Child:
             answer, message = pickle.load(process.stdout)
         except (EOFError, OSError, ValueError, pickle.UnpicklingError):
             if self._process is process:
-                self.cancel()  # it ended by itself: the next job starts another one
+                self.cancel()  # the process died: the next job starts a new one
             process.stdin.close()
             process.stdout.close()
             raise Cancelled from None

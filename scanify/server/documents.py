@@ -1,4 +1,4 @@
-"""The files that an editor has open, with what was found in them: findings move with the lines that they stand on."""
+"""The open files of an editor and their findings, which move along with their lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -11,8 +11,11 @@ from scanify.source.notebook.text import LINE_END
 
 @dataclass
 class Document:
-    """An open file. `findings` are those of `text`, after it was edited with those that could be kept; `whole` is the
-    text that the project was last analysed with, and `seen` the findings of that."""
+    """An open file.
+
+    `findings` belong to `text`; after an edit, they are the findings that could be kept. `whole` is the text of the
+    last project analysis, and `seen` are its findings.
+    """
 
     path: Path
     root: Path
@@ -28,25 +31,27 @@ class Document:
         return Open(self.path, self.text)
 
     def edited(self, text: str, version: int) -> None:
-        """The text is another one: what was found stays with its lines, and goes where they changed. Of a text that the
-        project was analysed with, after an undo, all is known."""
+        """Update the text and move findings with their lines, dropping those on changed lines.
+
+        If the text is that of the last project analysis, for example after an undo, all its findings are restored.
+        """
         self.findings = self.seen if text == self.whole else moved(self.findings, self.text, text)
         self.text, self.version = text, version
 
     def answered(self, text: str, findings: tuple[Finding, ...]) -> None:
-        """All that is found in a text, which need not be the present one."""
+        """Store all findings of a text, which need not be the current one."""
         self.whole, self.seen = text, findings
         self.findings = moved(findings, text, self.text)
 
     def answered_partly(self, text: str, lines: tuple[int, int], findings: tuple[Finding, ...]) -> None:
-        """What is found of loops in some statements of a text. Remarks and comments are for the project to say."""
+        """Store the loops found in some statements of a text. Only a project analysis finds remarks and comments."""
         first, last = lines
         kept = moved(self.seen, self.whole, text) if self.whole is not None else ()
         others = tuple(each for each in kept if not first <= each.mark.line <= last or each.rule.startswith("SCN3"))
         self.findings = moved((*others, *findings), text, self.text)
 
     def dirty(self) -> tuple[int, int]:
-        """The lines that changed since the project was last analysed; where lines went, those around the place."""
+        """Return the lines changed since the last project analysis, or the lines next to removed ones."""
         lines = split(self.text)
         if self.whole is None:
             return 1, len(lines)
@@ -56,7 +61,7 @@ class Document:
 
 @dataclass
 class Notebook:
-    """An open notebook. `cells` are its cells with their texts, None for those that are no Python."""
+    """An open notebook. `cells` holds the URI and text of each cell; the text is None if it is not Python."""
 
     path: Path
     root: Path
@@ -71,14 +76,14 @@ class Notebook:
         return Open(self.path, cells=tuple((number, text) for number, (_, text) in numbered if text is not None))
 
     def edited(self, cells: list[tuple[str, str | None]], version: int) -> None:
-        """What was found stays in the cells whose text is the same."""
+        """Update the cells; findings are kept in cells whose text is unchanged."""
         same = set(cells)
         kept = {uri for uri, text in self.cells if (uri, text) in same}
         self.findings = {uri: found for uri, found in self.findings.items() if uri in kept}
         self.cells, self.version = cells, version
 
     def answered(self, cells: list[tuple[str, str | None]], findings: tuple[Finding, ...]) -> None:
-        """All that is found in some cells, which need not be the present ones."""
+        """Store all findings of some cells, which need not be the current ones."""
         same = set(self.cells)
         self.findings = {uri: () for uri, _ in self.cells}
         for each in findings:
@@ -88,14 +93,14 @@ class Notebook:
 
 
 def split(text: str) -> list[str]:
-    """The lines of a text, without their ends."""
+    """Split a text into lines, without line ends."""
     return LINE_END.split(text)
 
 
 def changed(old: list[str], new: list[str]) -> tuple[int, int, int]:
-    """The first and the last line (from 1) of the new text that are others, and by how much those below have moved.
+    """Return the first and last changed line (from 1) of the new text, and the offset of the lines below.
 
-    Where lines only went, the last one is the one before the first.
+    If lines were only removed, the last line is the one before the first.
     """
     most = min(len(old), len(new))
     above = next((at for at in range(most) if old[at] != new[at]), most)
@@ -104,7 +109,7 @@ def changed(old: list[str], new: list[str]) -> tuple[int, int, int]:
 
 
 def moved(findings: Iterable[Finding], old: str, new: str) -> tuple[Finding, ...]:
-    """The findings of one text in another: those on lines that changed are left out."""
+    """Move the findings of one text to another, leaving out findings on changed lines."""
     if old == new:
         return tuple(findings)
     before = split(old)
@@ -117,6 +122,6 @@ def moved(findings: Iterable[Finding], old: str, new: str) -> tuple[Finding, ...
         elif mark.line > last - by:
             kept.append(replace(each, mark=replace(mark, line=mark.line + by, end_line=mark.end_line + by)))
         elif not first <= mark.line <= last - by:
-            # something in the body changed: the head still says what it said
+            # only the body changed, so the finding on the head is kept
             kept.append(replace(each, mark=replace(mark, end_line=max(mark.end_line + by, mark.line))))
     return tuple(kept)

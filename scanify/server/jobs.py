@@ -1,4 +1,4 @@
-"""What the server asks for, and what is answered."""
+"""The jobs of the server's worker processes, and their answers."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True)
 class Open:
-    """A file as an editor holds it. Of a notebook `cells` are its Python cells, by their numbers among all of them."""
+    """The contents of a file in an editor. For a notebook, `cells` holds the Python cells by their overall numbers."""
 
     path: Path
     text: str = ""
@@ -29,7 +29,7 @@ class Open:
 
 @dataclass(frozen=True)
 class Whole:
-    """Ask for all findings of the open files of one project, as `scanify check` would have them."""
+    """Request all findings of the open files of one project, as `scanify check` would report them."""
 
     root: Path
     opened: tuple[Open, ...]
@@ -37,8 +37,10 @@ class Whole:
 
 @dataclass(frozen=True)
 class Quick:
-    """Ask for the findings of the statements of one file that touch some lines (from 1), known from this file and what
-    it imports alone."""
+    """Request the findings of the statements of one file that overlap some lines (from 1).
+
+    They are based on this file and its imports only.
+    """
 
     root: Path
     opened: Open
@@ -47,7 +49,7 @@ class Quick:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Ask what a rewrite of the loop at a place would change."""
+    """Request the changes of a rewrite of the loop at a place."""
 
     root: Path
     opened: tuple[Open, ...]
@@ -60,8 +62,11 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Answer:
-    """The findings by file. `lines`: the statements looked at, first and last line, where not all were; None where the
-    text cannot be parsed as it stands."""
+    """The findings by file.
+
+    `lines` is the first and last line of the analysed statements if these are not all; None if the text cannot be
+    parsed.
+    """
 
     findings: Mapping[Path, tuple[Finding, ...]]
     lines: tuple[int, int] | None = None
@@ -69,7 +74,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """The texts `(before, after)` of the files that a rewrite changes; or why there is none."""
+    """The texts `(before, after)` of the files that a rewrite changes, or the reason why there is no rewrite."""
 
     texts: Mapping[Path, tuple[str, str]] = field(default_factory=dict)
     why_not: str = ""

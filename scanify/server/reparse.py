@@ -1,4 +1,4 @@
-"""The tree of a text that somebody types in: the statements that stand as they stood are those of the tree before."""
+"""Incremental parsing while the user types: unchanged statements are taken from the previous tree."""
 
 import ast
 
@@ -6,16 +6,18 @@ from scanify.analysis.index.parse import Problem, parse
 
 
 def reparsed(text: str, earlier: tuple[str, ast.Module] | None) -> ast.Module | Problem:
-    """What `parse` makes of a text. Statements at the top level whose lines are the same, by their numbers too, are the
-    very objects of the `earlier` tree, with what is kept on them."""
+    """Parse a text, reusing statements of the `earlier` tree.
+
+    Top-level statements whose lines and line numbers are unchanged are the same objects, with any data cached on them.
+    """
     made = _around(text, *earlier) if earlier is not None else None
     return made if made is not None else parse(text)
 
 
 def _around(text: str, old: str, tree: ast.Module) -> ast.Module | None:
-    """The tree with the lines parsed anew that differ; None where these mean nothing for themselves."""
+    """Parse only the changed lines and combine them with the old tree; None if they cannot be parsed by themselves."""
     if "\r" in text or "\r" in old:
-        return None  # lines would have to be told as Python tells them
+        return None  # Python's line numbers may differ from a split at "\n"
     before, after = old.split("\n"), text.split("\n")
     most = min(len(before), len(after))
     above = next((at for at in range(most) if before[at] != after[at]), most)
@@ -32,10 +34,10 @@ def _around(text: str, old: str, tree: ast.Module) -> ast.Module | None:
     start = _last(body[first - 1]) if first else 0
     end = _first(body[last]) - 1 if last < len(body) else len(after)
     if start and after[start - 1].endswith("\\"):
-        return None  # what is above goes on
+        return None  # the statement above continues
     part = parse("\n" * start + "\n".join(after[start:end]))
     if isinstance(part, Problem):
-        return None  # a text that begins or ends here, an `else`: the whole says what it is
+        return None  # for example, an unfinished string or an `else`: parse the whole text
     return ast.Module([*body[:first], *part.body, *body[last:]], [])
 
 

@@ -1,4 +1,4 @@
-"""When what is analysed: the statement that is typed in at once, the project a moment after the last key."""
+"""Scheduling: the statement being edited is analysed at once, the project a moment after the last key."""
 
 import asyncio
 import contextlib
@@ -10,18 +10,18 @@ from scanify.server.child import Cancelled, Child
 from scanify.server.documents import Document, Notebook
 from scanify.server.jobs import Answer, Quick, Rewrite, Rewritten, Whole
 
-# Seconds after the last change until the project is analysed, and until what is known is shown where the statement that
-# was changed takes longer.
+# The delay in seconds after the last change until the project is analysed, and until known findings are shown if the
+# changed statement takes longer.
 IDLE = 0.3
 SOON = 0.06
-# Seconds after which a first answer that nobody waits for any more is given up.
+# Seconds after which a first answer for an outdated text is cancelled.
 TOO_LONG = 1.0
 
 
 class Schedule:
     """Keeps the findings of open documents up to date, in two processes: one for first answers, one for whole projects.
 
-    `tell` is called with each document whose findings are to be shown, `warn` with what a user has to put right.
+    `tell` is called with each document whose findings should be shown, `warn` with errors that the user has to fix.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Schedule:
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: dict[Path, asyncio.Task[None]] = {}
         self._running: Path | None = None
-        self._pending: set[str] = set()  # the documents that a first answer is wanted for
+        self._pending: set[str] = set()  # URIs of documents waiting for a first answer
         self._since = 0.0
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Schedule:
         self._whole.cancel()
 
     def warm(self, document: Document) -> None:
-        """Have the process for first answers started, with all that it imports, before somebody types."""
+        """Start the process for first answers, with all its imports, before the user types."""
         self._start(self._warmed(document))
 
     async def _warmed(self, document: Document) -> None:
@@ -56,7 +56,7 @@ class Schedule:
             await self._quick.ask(Quick(document.root, document.opened, (1, 1)))
 
     def changed(self, document: Document | Notebook) -> None:
-        """Somebody types: a first answer soon, that for the project when they pause."""
+        """Schedule a first answer soon after an edit, and a project analysis once the user pauses."""
         self.project(document.root, IDLE)
         if isinstance(document, Notebook):
             self._tell(document)
@@ -70,7 +70,7 @@ class Schedule:
             self._quick.cancel()
 
     def project(self, root: Path, after: float = 0.0) -> None:
-        """Analyse a project in a moment, with what its files hold then."""
+        """Schedule an analysis of a project; it reads the documents when it starts."""
         earlier = self._waiting.pop(root, None)
         if earlier is not None:
             earlier.cancel()
@@ -79,7 +79,7 @@ class Schedule:
         self._waiting[root] = asyncio.get_running_loop().create_task(self._analyse(root, after))
 
     async def rewrite(self, job: Rewrite) -> Rewritten:
-        """What a rewrite would change. It comes before what is analysed meanwhile, which begins again."""
+        """Compute a rewrite. It takes precedence over first answers."""
         try:
             done = await self._quick.ask(job)
         except Cancelled:
@@ -93,8 +93,8 @@ class Schedule:
         task.add_done_callback(self._tasks.discard)
 
     async def _first_answer(self, document: Document) -> None:
-        """Ask for the statements that changed, and show what is known anyway where that takes long."""
-        await asyncio.sleep(0)  # what came together is answered together
+        """Analyse the changed statements; if that takes long, show the known findings first."""
+        await asyncio.sleep(0)  # changes that arrive together are answered together
         while document.uri in self._pending:
             shown = asyncio.get_running_loop().call_later(SOON, self._tell, document)
             self._pending.discard(document.uri)

@@ -1,4 +1,4 @@
-"""Findings as the protocol has them: places in the units of the client, diagnostics, hovers."""
+"""Convert findings to the protocol: positions in the client's units, diagnostics, hovers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,12 +14,12 @@ _SEVERITIES = {
     Level.WARNING: types.DiagnosticSeverity.Warning,
     Level.NOTE: types.DiagnosticSeverity.Hint,
 }
-# What of a page a hover leaves out: examples are long, and the page itself is one action away.
+# The sections omitted in a hover: examples are long, and the page is one action away.
 _LEFT_OUT = ("Examples",)
 
 
 def range_of(finding: Finding, lines: Sequence[str], codec: PositionCodec) -> types.Range:
-    """Where a finding stands: on its first line, as far as that belongs to it."""
+    """The range of a finding, limited to its first line."""
     mark = finding.mark
     row = min(mark.line, max(len(lines), 1)) - 1
     alone = types.Range(types.Position(0, mark.column - 1), types.Position(0, max(mark.end, mark.column) - 1))
@@ -42,12 +42,12 @@ def diagnostic(finding: Finding, lines: Sequence[str], codec: PositionCodec) -> 
 
 
 def page_uri(rule: str) -> str:
-    """The page of a rule as it lies in the installation."""
+    """The URI of the installed page of a rule."""
     return (pages_folder() / find_rule(rule).filename).as_uri()
 
 
 def hover_text(findings: Sequence[Finding], verdict: str) -> str:
-    """What is found on a line, what its rule says, and what the last verification of the file said."""
+    """Describe the findings on a line, their rules, and the last verification of the file."""
     parts = []
     for each in findings:
         page = find_rule(each.rule).page
@@ -60,7 +60,7 @@ def hover_text(findings: Sequence[Finding], verdict: str) -> str:
 
 
 def path_of(uri: str) -> Path | None:
-    """The file that a URI names; None for what is no file."""
+    """Return the file that a URI names, or None if it is not a file."""
     from pygls.uris import to_fs_path, urlparse
 
     name = to_fs_path(uri) if urlparse(uri)[0] == "file" else None

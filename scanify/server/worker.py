@@ -1,4 +1,4 @@
-"""`python -m scanify.server.worker`: a process that answers jobs, one after the other, from its input to its output."""
+"""`python -m scanify.server.worker`: answer jobs one by one, from standard input to standard output."""
 
 import contextlib
 import gc
@@ -12,12 +12,12 @@ from scanify.errors import ScanifyError
 from scanify.server.analyses import Memory
 from scanify.server.jobs import Answer, Rewritten
 
-# Objects that may be left over by the jobs so far before they are looked through.
+# The number of new objects from which garbage is collected between jobs.
 _MANY = 50_000
 
 
 def serve(given: BinaryIO, told: BinaryIO) -> None:
-    """Answer each job with `(answer, None)` or `(None, message)`, until there are no more."""
+    """Answer each job with `(answer, None)` or `(None, message)`, until the input ends."""
     memory = Memory()
     while True:
         try:
@@ -30,23 +30,23 @@ def serve(given: BinaryIO, told: BinaryIO) -> None:
         except ScanifyError as error:
             answer = (None, str(error))
         except Exception as error:
-            # What is half-written may be anything: an editor is told what went wrong and goes on.
+            # Half-written code can cause any error: report it to the editor and continue.
             answer = (None, f"{type(error).__name__}: {error}; please report this with the file")
         pickle.dump(answer, told)
         told.flush()
         if gc.get_count()[0] > _MANY:
-            gc.collect(0)  # now, while nobody waits for an answer
+            gc.collect(0)  # now, while no request is waiting
 
 
 def main() -> None:
-    # Values live until an answer is found: looking for what could go is a third of the time.
+    # Objects live until an answer is found; collecting garbage earlier took a third of the time.
     gc.set_threshold(200_000, 50, 50)
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     if len(sys.argv) > 1:
         with contextlib.suppress(OSError, AttributeError):
             os.nice(int(sys.argv[1]))
     with os.fdopen(os.dup(1), "wb") as told, sys.stdin.buffer as given:
-        os.dup2(2, 1)  # nothing that is printed on the way gets between the answers
+        os.dup2(2, 1)  # keeps printed output out of the answers
         serve(given, told)
 
 
