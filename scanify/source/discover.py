@@ -1,4 +1,4 @@
-"""Which files the paths on the command line stand for."""
+"""Find the source files that the paths on the command line refer to."""
 
 import fnmatch
 import os
@@ -13,13 +13,13 @@ from scanify.source.root import normal
 
 SUFFIXES = (".py", ".pyw", SUFFIX)
 
-# Folders that hold no source of the project's own, or copies of it. Hidden folders are left out as well.
+# Folders without source of the project itself, or with copies of it. Hidden folders are left out as well.
 LEFT_OUT = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv", "virtualenv"})
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which of the files in a project are meant: all but those that match `exclude`, or that git ignores.
+    """Selects the files of a project: all except those that match `exclude` or are ignored by git.
 
     A pattern without a slash matches the name of a file or folder at any depth; one with a slash matches the path from
     `root`, the folder of the configuration.
@@ -30,7 +30,7 @@ class Selection:
     gitignore: bool = True
 
     def excluded_by(self, path: Path) -> str | None:
-        """The pattern that leaves out a file, by itself or with a folder that it is in."""
+        """Return the pattern that excludes a file or a folder above it, or None."""
         root = normal(self.root)
         for part in (path, *path.parents):
             if part == root or (part != path and root not in part.parents):
@@ -42,13 +42,13 @@ class Selection:
 
 
 def discover(paths: Iterable[Path], selection: Selection) -> tuple[Path, ...]:
-    """The Python files and notebooks that `paths` stand for, each once, in order of the paths and then by name.
+    """Return the Python files and notebooks in `paths`, without duplicates, ordered by path argument and then by name.
 
-    A file that is named is taken, whatever it is called, unless it is excluded. A folder is searched for `*.py`,
-    `*.pyw`, `*.ipynb` and files without a suffix whose first line runs Python; hidden folders, those of `LEFT_OUT`,
-    virtual environments and what is excluded or ignored are not looked into.
+    A file named explicitly is included whatever its name, unless it is excluded. Folders are searched for `*.py`,
+    `*.pyw`, `*.ipynb` and files without a suffix whose first line runs Python. Hidden folders, folders in `LEFT_OUT`,
+    virtual environments, and excluded or ignored folders are skipped.
 
-    Raises ScanifyError where a path does not exist.
+    Raises ScanifyError if a path does not exist.
     """
     given = list(paths)
     missing = [str(path) for path in given if not path.exists()]
@@ -62,12 +62,12 @@ def discover(paths: Iterable[Path], selection: Selection) -> tuple[Path, ...]:
 
 
 def left_out(name: str) -> bool:
-    """Whether a folder of this name is passed over."""
+    """True if folders with this name are skipped."""
     return name in LEFT_OUT or (name.startswith(".") and name not in (".", ".."))
 
 
 def is_foreign(name: str) -> bool:
-    """True for a folder whose modules no import of the project means: hidden ones, and those of installed packages."""
+    """True if no import of the project refers to a folder of this name: hidden folders and installed packages."""
     return left_out(name) and name not in ("build", "dist")
 
 
@@ -79,11 +79,11 @@ def _named(path: Path, selection: Selection) -> Iterator[Path]:
 
 
 def walk(top: Path, selection: Selection) -> list[Path]:
-    """The Python files and notebooks below a folder, in order of their paths."""
+    """Return the Python files and notebooks below a folder, sorted by path."""
     absolute = normal(top)
     if absolute != normal(selection.root) and selection.excluded_by(absolute) is not None:
         return []
-    # Paths are texts here: making a `Path` of each name takes longer than listing them all.
+    # Paths are strings here, since creating a `Path` for each name takes longer than the whole search.
     spelled, full, root = str(top), str(absolute), str(normal(selection.root))
     files: list[str] = []
     waiting = [("", ignore_above(absolute) if selection.gitignore else Ignore())]
@@ -114,12 +114,12 @@ def walk(top: Path, selection: Selection) -> list[Path]:
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to itself
+    except OSError:  # a symbolic link to itself
         return False
 
 
 def is_file(entry: "os.DirEntry[str]") -> bool:
-    """True for a file, and for a link to one."""
+    """True for a file or a link to one."""
     try:
         return entry.is_file()
     except OSError:
@@ -127,7 +127,7 @@ def is_file(entry: "os.DirEntry[str]") -> bool:
 
 
 def _runs_python(path: str) -> bool:
-    """True if the first line of a file says that Python runs it: `#!/usr/bin/env python3`."""
+    """True if the first line runs Python: `#!/usr/bin/env python3`."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             first = file.readline(256)
@@ -137,7 +137,7 @@ def _runs_python(path: str) -> bool:
 
 
 def entries(folder: str) -> "list[os.DirEntry[str]]":
-    """Return what a folder holds; nothing if it cannot be listed."""
+    """List a folder; empty if that is not allowed."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)

@@ -1,4 +1,4 @@
-"""What changed in a git repository since one of its revisions, by the `git` command. Nothing is written."""
+"""Find changes in a git repository since a revision, using the `git` command. Nothing is written."""
 
 import os
 import subprocess
@@ -10,12 +10,11 @@ from scanify.errors import ScanifyError
 
 
 def changed_since(revision: str, folder: Path) -> dict[Path, tuple[bytes | None, bytes | None]]:
-    """The Python files of the repository around `folder` that differ between `revision` and the working tree.
+    """Return the Python files of the repository at `folder` that differ between `revision` and the working tree.
 
-    Each with its bytes there and here, None where it does not exist. Files that git does not track yet count, ignored
-    ones do not. A file that was renamed is one that is gone and one that is new.
-
-    Raises ScanifyError where there is no git command, no repository, or no such revision.
+    Each comes with its old and new bytes, None if it does not exist. Untracked files are included, ignored files are
+    not. A renamed file counts as one removed and one new file. Raises ScanifyError if git is not installed, or if the
+    repository or the revision does not exist.
     """
     top = top_of(folder)
     commit = commit_of(revision, top)
@@ -32,12 +31,12 @@ def changed_since(revision: str, folder: Path) -> dict[Path, tuple[bytes | None,
 
 
 def top_of(folder: Path) -> Path:
-    """The top folder of the repository around `folder`."""
+    """Return the top folder of the repository that contains `folder`."""
     return Path(os.fsdecode(git(["rev-parse", "--show-toplevel"], folder).rstrip(b"\n")))
 
 
 def commit_of(revision: str, top: Path) -> str:
-    """The full name of the commit that `revision` stands for."""
+    """Return the full hash of the commit named by `revision`."""
     try:
         return (
             git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], top)
@@ -52,7 +51,7 @@ def commit_of(revision: str, top: Path) -> str:
 
 
 def _blobs(commit: str, names: Sequence[bytes], top: Path) -> list[bytes | None]:
-    """The bytes of the files in `commit`, None for those that it lacks."""
+    """Return the bytes of each file in `commit`, None if it does not exist there."""
     asked = b"".join(commit.encode() + b":" + name + b"\n" for name in names)
     answer = git(["cat-file", "--batch"], top, asked)
     found: list[bytes | None] = []
@@ -71,8 +70,8 @@ def _blobs(commit: str, names: Sequence[bytes], top: Path) -> list[bytes | None]
 def git(
     arguments: Sequence[str], folder: Path, given: bytes = b"", environment: Mapping[str, str] = MappingProxyType({})
 ) -> bytes:
-    """What `git` answers in `folder`; `environment` are more variables. Raises ScanifyError where it fails."""
-    # Without locks, as looking must not be in the way of a commit that is made meanwhile.
+    """Run `git` in `folder` with extra `environment` variables; return its output. Raises ScanifyError on failure."""
+    # Without optional locks, since reading must not block a commit made at the same time.
     variables = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", **environment}
     try:
         done = subprocess.run(

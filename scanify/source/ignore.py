@@ -1,4 +1,4 @@
-"""What the `.gitignore` files of a repository leave out."""
+"""Rules of the `.gitignore` files of a repository."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,26 +12,26 @@ NAME = ".gitignore"
 
 @dataclass(frozen=True)
 class Ignore:
-    """The rules of the `.gitignore` files at and above a folder, those of the nearest one last."""
+    """The rules of the `.gitignore` files at and above a folder, with the nearest file last."""
 
     rules: "tuple[tuple[str, GitIgnoreSpec], ...]" = ()
 
     def within(self, folder: Path) -> "Ignore":
-        """With the rules of the file in `folder`, where there is one."""
+        """Add the rules of the file in `folder`, if there is one."""
         try:
-            if not (folder / NAME).is_file():  # a pipe would never end
+            if not (folder / NAME).is_file():  # reading a named pipe would block
                 return self
             lines = (folder / NAME).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return self
         if not any(line.strip() and not line.startswith("#") for line in lines):
             return self
-        from pathspec import GitIgnoreSpec  # loaded by the projects that need it
+        from pathspec import GitIgnoreSpec  # imported only if needed
 
         return Ignore((*self.rules, (f"{folder.as_posix().rstrip('/')}/", GitIgnoreSpec.from_lines(lines))))
 
     def leaves_out(self, path: str, *, folder: bool) -> bool:
-        """Whether a file or folder, by its absolute path, is ignored: the nearest rule about it says."""
+        """True if the nearest matching rule ignores a file or folder, named by its absolute path."""
         for top, spec in reversed(self.rules):
             if path.startswith(top):
                 answer = spec.check_file(path[len(top) :] + ("/" if folder else "")).include
@@ -41,9 +41,9 @@ class Ignore:
 
 
 def ignore_above(folder: Path) -> Ignore:
-    """The rules for what is in `folder`, from the top of its repository down to it.
+    """Collect the rules for files in `folder`, from the top of its repository down.
 
-    None of those above hold where they leave out the folder itself: who asks for it means what is in it.
+    If rules above ignore the folder itself, they are dropped, since the folder was requested explicitly.
     """
     repository = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
     if repository is None:

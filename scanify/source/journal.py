@@ -1,7 +1,7 @@
-"""What is being written, noted so that a run which comes after one that was killed can finish it or clear it away.
+"""A journal of files being written, so that the next run can complete or clean up after a killed one.
 
-The journal is one file, locked as long as its process lives, with a line for each file that is to change, and a last
-one once all new contents are prepared.
+The journal is one file, locked while its process lives, with a line for each file to change, and a final line once all
+new contents are prepared.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ from scanify.source.put import put
 
 _NAME = ".scanify-{}.journal"
 _READY = "ready"
-# Seconds after which a journal is taken for that of a dead run where there are no locks to tell.
+# Without locks, a journal older than this many seconds is considered to belong to a dead run.
 _OLD = 60
 
 
 @dataclass(frozen=True)
 class Noted:
-    """One file that is to change, where its new content is prepared, and the digests of both contents."""
+    """A file to change, the temporary file with its new content, and the digests of both contents."""
 
     target: Path
     temporary: Path
@@ -38,7 +38,7 @@ def digest(data: bytes) -> str:
 
 
 class Journal:
-    """The journal of one run. Where it cannot be written there is none: the files are written all the same."""
+    """The journal of one run. If it cannot be written, the files are still written, without a journal."""
 
     def __init__(self, path: Path, run: str) -> None:
         self._path = path
@@ -51,7 +51,7 @@ class Journal:
         return cls(folder / _NAME.format(run), run)
 
     def temporary_name(self, name: str, number: int) -> str:
-        """The name under which the new content of a file is prepared; short, as names are at most so long."""
+        """Return the name of a temporary file, truncated because file systems limit the length of names."""
         return f".{name[:100]}.{self._run}-{number}.scanify"
 
     def begin(self, files: Iterable[Noted]) -> None:
@@ -78,10 +78,10 @@ class Journal:
 
 
 def finish_earlier(root: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Finish what killed runs were writing below `root`, and take away what they had prepared.
+    """Complete the writes of killed runs below `root`, and remove their temporary files.
 
-    Answers the files that were given their new content now, and those that were left alone because they hold neither
-    the old content nor the new one.
+    Return the files that received their new content now, and the files left alone because they hold neither the old nor
+    the new content.
     """
     written: list[Path] = []
     left: list[Path] = []
@@ -106,7 +106,7 @@ def _finish(noted: Iterable[Noted], written: list[Path], left: list[Path]) -> No
             continue
         new = each.temporary.read_bytes() if each.temporary.is_file() else None
         whole = new is not None and digest(new) == each.after
-        # A file that was being written in its place holds the beginning of what it was to hold.
+        # A write in place that was interrupted leaves a prefix of the new content.
         mine = now is not None and (digest(now) == each.before or (new is not None and new.startswith(now)))
         if new is not None and whole and mine:
             put(each.temporary, each.target, new)
@@ -117,7 +117,7 @@ def _finish(noted: Iterable[Noted], written: list[Path], left: list[Path]) -> No
 
 @contextlib.contextmanager
 def _taken(path: Path) -> Iterator[list[object] | None]:
-    """The lines of a journal whose run is dead; None for that of a living one."""
+    """Yield the lines of a journal if its run is dead, otherwise None."""
     try:
         handle = os.open(path, os.O_RDWR)
     except OSError:
@@ -131,7 +131,7 @@ def _taken(path: Path) -> Iterator[list[object] | None]:
 
 
 def _lines(text: str) -> Iterator[object]:
-    """The lines that are whole: the last one may not have been written to its end."""
+    """Parse the complete lines; the last line may be truncated."""
     for line in text.splitlines():
         with contextlib.suppress(ValueError):
             yield json.loads(line)

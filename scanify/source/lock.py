@@ -1,4 +1,4 @@
-"""One run at a time writes into a folder; the lock goes with its process, however that ends."""
+"""Locks that let one run at a time write into a folder; they end with their process."""
 
 import contextlib
 import importlib.util
@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# Windows has no such locks: there the contents alone are compared.
+# Windows has no such locks; there, only contents are compared.
 fcntl: Any = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") is not None else None
 
 
 @contextmanager
 def locked(folders: Iterable[Path]) -> Iterator[None]:
-    """Inside, no other run writes into these folders. They are taken in one order, so that none waits for another."""
+    """Exclude other runs from writing into these folders. They are locked in sorted order to avoid deadlocks."""
     with contextlib.ExitStack() as stack:
         for folder in sorted(folders):
             if fcntl is not None:
-                with contextlib.suppress(OSError):  # a file system without locks
+                with contextlib.suppress(OSError):  # a file system without lock support
                     handle = os.open(folder, os.O_RDONLY)
                     stack.callback(os.close, handle)
                     fcntl.flock(handle, fcntl.LOCK_EX)
@@ -26,7 +26,7 @@ def locked(folders: Iterable[Path]) -> Iterator[None]:
 
 
 def try_lock(handle: int) -> bool:
-    """Lock an open file, if no living process has: until it is closed."""
+    """Lock an open file until it is closed, unless another live process holds the lock."""
     if fcntl is None:
         return True
     try:

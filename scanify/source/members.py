@@ -1,4 +1,4 @@
-"""The files of a project, whether they are named or not."""
+"""List the files of a project, including those not named on the command line."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -12,10 +12,11 @@ from scanify.source.root import is_marked, normal
 
 
 def project_files(selection: Selection, named: Iterable[Path]) -> Callable[[], list[Path]]:
-    """Return what lists a project's files: those that `exclude` leaves out are not reported, and yet known.
+    """Return a function that lists a project's files. Files matching `exclude` are included, since others may import
+    them.
 
-    Where nothing marks a project, as in a home folder, it is what the folders that were `named` hold, and of each
-    file that was named its package, and the files beside it that import that.
+    If nothing marks a project, as in a home folder, these are the contents of the `named` folders and, for each named
+    file, its package and the neighbouring files that import it.
     """
     everything = replace(selection, exclude=())
     tops = [selection.root] if is_marked(str(selection.root)) else [normal(path) for path in named]
@@ -28,9 +29,9 @@ def project_files(selection: Selection, named: Iterable[Path]) -> Callable[[], l
 
 
 def _package(file: Path) -> list[Path]:
-    """Return the files of the package that a file is part of, and those beside the package that import it.
+    """Return the files of a file's package, and the files next to the package that import it.
 
-    A file outside of a package is one by itself.
+    A file outside of a package is treated as a package of its own.
     """
     top, name = file.parent, file.stem
     while (top / "__init__.py").is_file() and top.parent != top:

@@ -1,4 +1,4 @@
-"""Parsing with libcst: the one place that builds its metadata."""
+"""Parsing with libcst: the only module that computes its metadata."""
 
 import bisect
 import re
@@ -13,13 +13,13 @@ from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, Posi
 from scanify.analysis.facts import Place, Replacement, Span
 from scanify.source.file import Source
 
-# str.splitlines also breaks at form feeds and other characters at which Python and libcst do not.
+# str.splitlines also breaks at form feeds and other characters that are no line ends for Python and libcst.
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
 class SyntaxProblem:
-    """Why a file could not be parsed, with the line (from 1)."""
+    """The reason why a file could not be parsed, with the line (from 1)."""
 
     line: int
     message: str
@@ -27,7 +27,7 @@ class SyntaxProblem:
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """A parsed file: its tree, and on demand the spans and parents of its nodes."""
+    """A parsed file: its tree and, computed on demand, the spans and parents of its nodes."""
 
     source: Source
     module: cst.Module
@@ -46,11 +46,11 @@ class Parsed:
         return [0, *(m.end() for m in _LINE_END.finditer(self.source.text))]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The node that holds `node`, None for the module."""
+        """Return the parent of `node`, or None for the module."""
         return self._metadata[1].get(node)
 
     def ancestors(self, node: cst.CSTNode) -> list[cst.CSTNode]:
-        """The nodes around `node`, innermost first."""
+        """Return the ancestors of `node`, innermost first."""
         found = []
         above = self.parent(node)
         while above is not None:
@@ -62,11 +62,11 @@ class Parsed:
         return self._line_starts[line - 1] + column
 
     def span(self, node: cst.CSTNode) -> Span:
-        """The span of a node, its own parentheses included (libcst's positions leave them out)."""
+        """Return the span of a node, including its own parentheses, which libcst's positions exclude."""
         positions = self._metadata[0]
         begin = positions[node].start
         finish = positions[node].end
-        # `with` statements hold a sentinel here, not parentheses of their own.
+        # `with` statements hold a sentinel here instead of parentheses.
         if isinstance(lpar := getattr(node, "lpar", None), Sequence) and lpar:
             begin = positions[lpar[0]].start
         if isinstance(rpar := getattr(node, "rpar", None), Sequence) and rpar:
@@ -79,29 +79,29 @@ class Parsed:
         return Place(self.source.path, self.span(node))
 
     def code(self, node: cst.CSTNode) -> str:
-        """The text of a node as it stands in the file."""
+        """The source text of a node."""
         span = self.span(node)
         return self.source.text[span.start : span.end]
 
     def replaced_in(self, span: Span) -> tuple[Replacement, ...]:
-        """The texts that stand for others in a stretch of the file: see `scanify.source.reread`."""
+        """Return the replaced texts in a range of the file: see `scanify.source.reread`."""
         return ()
 
     def ahead_of(self, statement: cst.CSTNode) -> tuple[str, ...]:
-        """The lines that stand in front of a statement of the tree, and not in the file."""
+        """Return the lines in front of a statement that are in the tree but not in the file."""
         return ()
 
     def line_of(self, offset: int) -> int:
-        """The line (from 1) that holds the character at `offset`."""
+        """The line (from 1) that contains the character at `offset`."""
         return bisect.bisect_right(self._line_starts, offset)
 
     def line_start(self, line: int) -> int:
-        """The offset of the first character of a line (from 1); the end of the text for a line past the last."""
+        """The offset of the first character of a line (from 1), or the end of the text for a line after the last."""
         return self._line_starts[line - 1] if line <= len(self._line_starts) else len(self.source.text)
 
 
 def parse(source: Source) -> Parsed | SyntaxProblem:
-    """Parse a file. What cannot be parsed is a value, not an exception."""
+    """Parse a file. A syntax error is returned, not raised."""
     try:
         module = cst.parse_module(source.text)
     except cst.ParserSyntaxError as error:

@@ -1,4 +1,4 @@
-"""Put one prepared file in its place."""
+"""Move a prepared file to its final place."""
 
 import os
 import stat
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def put(temporary: Path, target: Path, data: bytes) -> None:
-    """Give `target` the content that is prepared beside it, in one step where nothing of the file is lost by that."""
+    """Write new content to `target`, atomically if that preserves the properties of the file."""
     if _stands_for(temporary, target):
         temporary.replace(target)
         return
     with target.open("r+b") as file:
-        file.truncate(0)  # whoever is stopped here leaves the beginning of the new content, which the journal knows
+        file.truncate(0)  # an interruption here leaves a prefix of the new content, which the journal recognises
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -19,7 +19,7 @@ def put(temporary: Path, target: Path, data: bytes) -> None:
 
 
 def _stands_for(temporary: Path, target: Path) -> bool:
-    """Give a new file what is the old one's: mode, owner and attributes; whether it can have all, and no other name."""
+    """Copy mode, owner and extended attributes to a new file; false if that fails or `target` has hard links."""
     status = target.stat()
     if status.st_nlink > 1:
         return False

@@ -1,4 +1,4 @@
-"""Which files the imports of a project reach, whatever `exclude`, `.gitignore` or the name of a folder leave out."""
+"""Find the files that a project imports, even if `exclude`, `.gitignore` or the name of a folder leaves them out."""
 
 import os
 import re
@@ -16,10 +16,10 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def reached(sources: Iterable[Source], root: Path, read: Callable[[Path], Source | None]) -> list[Source]:
-    """Return the files below `root` that `sources` import, directly or by way of one another, but for themselves.
+    """Return the files below `root` that `sources` import, directly or indirectly, without `sources` themselves.
 
-    An import is looked up from the folders above the importing file, from `root` and `root/src`, and from wherever
-    else the project has a folder of its first name. `read` gives the file at a path.
+    An import is looked up in the folders above the importing file, in `root` and `root/src`, and in any other folder of
+    the project with a subfolder of its first name. `read` returns the file at a path.
     """
     waiting = list(sources)
     known = {source.path for source in waiting}
@@ -41,13 +41,13 @@ def reached(sources: Iterable[Source], root: Path, read: Callable[[Path], Source
 
 
 def imports_any(source: Source, names: Iterable[str]) -> bool:
-    """True if a file imports something whose dotted name has one of `names` in it."""
+    """True if a file imports a dotted name that contains one of `names`."""
     wanted = set(names)
     return any(wanted.intersection((*parts, *last)) for _, parts, last in _statements(source.text))
 
 
 def _statements(text: str) -> Iterator[tuple[int, list[str], list[str]]]:
-    """The imports in a text: how many dots they begin with, the dotted name, and the names taken from it."""
+    """Yield the imports in a text: the number of leading dots, the dotted name, and the names imported from it."""
     for dots, origin, names, modules in _IMPORT.findall(text):
         if modules:
             for module in modules.split(","):
@@ -61,7 +61,7 @@ def _statements(text: str) -> Iterator[tuple[int, list[str], list[str]]]:
 
 
 def _imported(source: Source, root: Path, holders: dict[str, set[Path]]) -> Iterator[Path]:
-    """The files that an import in a file may stand for."""
+    """Yield the files that the imports of a file may refer to."""
     folder = source.path.parent
     above = [each for each in (folder, *folder.parents) if each == root or root in each.parents]
     for dots, parts, taken in _statements(source.text):
@@ -75,7 +75,7 @@ def _imported(source: Source, root: Path, holders: dict[str, set[Path]]) -> Iter
 
 
 def _files(base: Path, parts: list[str], taken: list[str]) -> Iterator[Path]:
-    """The modules on the way along a dotted name from a folder, and those of the names taken from it."""
+    """Yield the modules along a dotted name from a folder, and the modules among the names imported from it."""
     folder = str(base)
     for part in parts:
         if _is_file(f"{folder}{os.sep}{part}.py"):

@@ -1,7 +1,7 @@
-"""Bytes to `Source` and back, byte for byte.
+"""Decode bytes to a `Source` and encode them again, byte for byte.
 
-The encoding is found as Python itself finds it (PEP 263): a UTF-8 byte order mark, a coding line among the first two
-lines, UTF-8 otherwise. Newlines are not translated.
+The encoding is detected as Python does (PEP 263): a UTF-8 byte order mark, a coding line among the first two lines, or
+else UTF-8. Newlines are not translated.
 """
 
 import codecs
@@ -21,7 +21,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def read(path: Path) -> Source | Skipped:
-    """The file at `path`, or why it cannot be read as Python text."""
+    """Read the file at `path`, or return the reason to skip it."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -30,7 +30,7 @@ def read(path: Path) -> Source | Skipped:
 
 
 def decode(path: Path, data: bytes) -> Source | Skipped:
-    """`data` as text, or why it is not text that can be written back as it was."""
+    """Decode `data`, or return the reason why it is not text that can be written back unchanged."""
     if is_notebook(path):
         return decode_notebook(path, data)
     bom = data.startswith(codecs.BOM_UTF8)
@@ -57,9 +57,9 @@ def decode(path: Path, data: bytes) -> Source | Skipped:
 
 
 def encode(source: Source, text: str) -> bytes:
-    """`text` in the encoding of `source`, with its byte order mark; of a notebook the JSON with `text` in its cells.
+    """Encode `text` like `source`, including any byte order mark; for a notebook, as JSON with `text` in its cells.
 
-    Raises ScanifyError where the encoding has no code for a character of `text`.
+    Raises ScanifyError if the encoding has no code for a character of `text`.
     """
     if source.document is not None:
         text = source.document if text == source.text else written(source, text)
@@ -74,7 +74,7 @@ def encode(source: Source, text: str) -> bytes:
 
 
 def _undetected(data: bytes, message: str) -> str:
-    """Why no encoding was found: an unknown or contradicting coding line, or bytes that are not UTF-8 without one."""
+    """Explain a failed detection: an unknown or contradictory coding line, or invalid UTF-8 without a coding line."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "is UTF-16, which Python source cannot be; save it as UTF-8"
     if "invalid or missing encoding declaration" in message:

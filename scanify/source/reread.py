@@ -1,5 +1,7 @@
-"""A parsed file of which some is said in other words: another tree, of which every node still has its place in the
-file, and the texts that stand for those places now."""
+"""A parsed file with modified nodes.
+
+Every node of the new tree still has a place in the file, and the replaced texts are recorded.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +17,18 @@ Parts = Mapping[str, cst.CSTNode]
 
 @dataclass(frozen=True)
 class Named:
-    """An expression as it is, which gets a name on the way: `name := expression`."""
+    """An unchanged expression that is given a name: `name := expression`."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One node of a tree, and what stands in its place: another one, nothing (a line goes), itself with a name, or
-    itself with other parts, whose texts in the file are what they were before."""
+    """A node of a tree and its replacement.
+
+    The replacement is another node, None (the line is removed), a name for the expression, or new parts of the same
+    node, whose texts in the file stay the same.
+    """
 
     node: cst.CSTNode
     becomes: cst.CSTNode | Parts | Named | None
@@ -31,8 +36,11 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Ahead:
-    """A line in front of a statement. It has the place of an earlier one, `after`, as nothing in the file is its own;
-    no text of the file changes for it, so who changes the statement has to write it (`Parsed.ahead_of`)."""
+    """A line in front of a statement.
+
+    It has the place of an earlier node, `after`, since it has none in the file. No text of the file changes, so code
+    that rewrites the statement has to write the line as well (`Parsed.ahead_of`).
+    """
 
     statement: cst.CSTNode
     line: cst.SimpleStatementLine
@@ -41,9 +49,12 @@ class Ahead:
 
 @dataclass(frozen=True, eq=False)
 class Reread(Parsed):
-    """`stands_for` gives the node of the original tree whose place a new node has, `written` are the nodes that have
-    no text of their own in the file, `replacements` the texts that changed, in order of their places, `ahead` the
-    lines in front of statements of the new tree."""
+    """A parsed file with changes.
+
+    `stands_for` maps a new node to the node of the original tree whose place it has, `written` holds the nodes without
+    text in the file, `replacements` the changed texts in order of place, `ahead` the lines in front of statements of
+    the new tree.
+    """
 
     original: Parsed
     stands_for: Mapping[cst.CSTNode, cst.CSTNode]
@@ -86,7 +97,7 @@ class Reread(Parsed):
 
 
 def reread(parsed: Parsed, changes: Sequence[Change], ahead: Sequence[Ahead] = ()) -> Reread:
-    """The file with some nodes of its tree changed, and lines in front of some statements in which something is."""
+    """Change some nodes of a tree, and add lines in front of some of the changed statements."""
     changer = _Changer(parsed, changes, ahead)
     module = parsed.module.visit(changer)
     assert isinstance(module, cst.Module)
@@ -96,7 +107,7 @@ def reread(parsed: Parsed, changes: Sequence[Change], ahead: Sequence[Ahead] = (
 
 
 class _Changer(cst.CSTTransformer):
-    """Visits what lies on the way to a change and nothing else: all other nodes stay the objects that they are."""
+    """Visits only the ancestors of changed nodes; all other nodes remain the same objects."""
 
     def __init__(self, parsed: Parsed, changes: Sequence[Change], ahead: Sequence[Ahead]) -> None:
         super().__init__()
@@ -171,9 +182,10 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def _gone(parsed: Parsed, line: cst.CSTNode) -> Replacement:
-    """The whole line of a statement that stands alone on it; a comment behind it keeps the line.
+    """Return the replacement that removes a statement and its line; a trailing comment keeps the line.
 
-    Of the last statement of a block all after the line above: what holds the block ends where the statement does.
+    For the last statement of a block, remove everything after the previous line, since the block ends with the
+    statement.
     """
     assert isinstance(line, cst.SimpleStatementLine)
     text, span = parsed.source.text, parsed.span(line.body[0])

@@ -1,4 +1,4 @@
-"""The whole tree of a git revision in a temporary folder, so that its code finds the files that it had there."""
+"""Check out a git revision into a temporary folder, so that its code finds its own data files."""
 
 import os
 import shutil
@@ -10,33 +10,33 @@ from pathlib import Path
 from scanify.errors import ScanifyError
 from scanify.source.git import commit_of, git, top_of
 
-# Folders that running code makes: what is in them follows from the sources, and is no part of a project.
+# Generated folders, whose contents follow from the sources and are not part of a project.
 _MADE = frozenset({"__pycache__", ".scanify_cache", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".git"})
 _LINK_TO_COMMIT = b"160000"
 
 
 @contextmanager
 def tree_of(revision: str, folder: Path) -> Iterator[Path]:
-    """Inside, a folder with every file of `revision` of the repository around `folder`; afterwards it is gone.
+    """Yield a temporary folder with every file of `revision` of the repository at `folder`.
 
-    Files that git ignores, as downloaded weights, belong to no revision: the folder has links to those that are there.
-    Nothing is written to the repository. Raises ScanifyError where git cannot write the files.
+    Files ignored by git, such as downloaded weights, are in no revision: the folder links to the existing ones. Nothing
+    is written to the repository. Raises ScanifyError if git cannot write the files.
     """
     top = top_of(folder)
     commit = commit_of(revision, top)
     with tempfile.TemporaryDirectory(prefix="scanify-revision-") as made:
-        # Under the name of the repository, which code may look at.
+        # Named like the repository, since code may depend on that.
         tree = Path(os.path.realpath(made)) / (top.name or "revision")
         tree.mkdir()
         _write(commit, top, tree, Path(made) / "index")
         _link_submodules(commit, top, tree)
         _link_ignored(top, tree)
-        (tree / ".git").touch()  # marks the folder of a project
+        (tree / ".git").touch()  # marks the root of a project
         yield tree
 
 
 def _write(commit: str, top: Path, tree: Path, index: Path) -> None:
-    """Write the files as a checkout does: an archive leaves out, or changes, what `.gitattributes` says."""
+    """Write the files with checkout-index: `git archive` applies export rules of `.gitattributes`."""
     own = {"GIT_INDEX_FILE": str(index)}
     git(["read-tree", commit], top, environment=own)
     git(["checkout-index", "--all", "--force", f"--prefix={tree}{os.sep}"], top, environment=own)
@@ -71,10 +71,10 @@ def _link_ignored(top: Path, tree: Path) -> None:
 
 
 def files_differing(revision: str, folder: Path) -> tuple[Path, ...]:
-    """The files other than Python's that differ between `revision` and the working tree.
+    """Return the files other than Python's that differ between `revision` and the working tree.
 
-    New ones count, unless they lie in a folder that Python, pytest or scanify itself keeps for later runs: what is
-    there follows from the sources, and a project without a `.gitignore` has such folders after its first import.
+    New files are included, except in cache folders of Python, pytest or scanify: their contents follow from the
+    sources, and a project without a `.gitignore` has such folders after its first import.
     """
     top = top_of(folder)
     differing = git(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit_of(revision, top)], top)

@@ -1,4 +1,4 @@
-"""The top folder of the project that some paths lie in."""
+"""The top folder of the project that contains some paths."""
 
 import os
 from collections.abc import Iterable
@@ -8,9 +8,9 @@ _MARKS = ("pyproject.toml", ".git", "setup.cfg", "setup.py")
 
 
 def project_root(paths: Iterable[Path]) -> Path:
-    """The nearest folder at or above all `paths` with a pyproject.toml, a .git, a setup.cfg or a setup.py.
+    """Return the nearest folder at or above all `paths` with a pyproject.toml, a .git, a setup.cfg or a setup.py.
 
-    Without any, the folder that holds them all, or the one above the package that they are parts of.
+    Without any, return the folder that contains them all, or the one above the package that contains them.
     """
     top = common_folder(paths)
     for folder in (top, *top.parents):
@@ -22,12 +22,12 @@ def project_root(paths: Iterable[Path]) -> Path:
 
 
 def is_marked(folder: str) -> bool:
-    """Whether a folder says that it is the top of a project; false where it is locked."""
+    """True if a folder is marked as the top of a project; false if it cannot be read."""
     return any(os.path.exists(os.path.join(folder, mark)) for mark in _MARKS)  # noqa: PTH110, PTH118
 
 
 def common_folder(paths: Iterable[Path]) -> Path:
-    """The deepest folder that holds all of `paths`; the working directory for none."""
+    """Return the deepest folder that contains all of `paths`, or the working directory for none."""
     absolute = [normal(path) for path in paths]
     folders = [path if path.is_dir() else path.parent for path in absolute]
     try:
@@ -37,5 +37,5 @@ def common_folder(paths: Iterable[Path]) -> Path:
 
 
 def normal(path: Path) -> Path:
-    """`path` made absolute and without `..`; symbolic links stay."""
+    """Return an absolute path without `..`; symbolic links are kept."""
     return Path(os.path.abspath(path))  # noqa: PTH100  # Path.resolve follows links, Path.absolute keeps `..`

@@ -1,8 +1,8 @@
-"""Write files all together or not at all, and leave what somebody else writes meanwhile as it is.
+"""Write several files together or not at all, without overwriting concurrent changes.
 
-New contents are prepared beside their files, noted in a journal, and put in their places one after the other. A file
-that has other names (hard links), or whose owner a new file could not have, is written in its place. Whoever stops a
-run in between, the next one finishes from the journal what was begun, or takes away what was prepared.
+New contents are written to temporary files next to their targets, noted in a journal, and moved into place one by one.
+A file with hard links, or whose owner a new file could not have, is written in place. If a run is interrupted, the next
+one completes it from the journal or removes the temporary files.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from scanify.source.put import put
 
 @dataclass(frozen=True)
 class _Change:
-    """One file: the name it was given by, the file itself, where the new content is prepared, and both contents."""
+    """One file: its path as named, the resolved path, the temporary file, and both contents."""
 
     path: Path
     target: Path
@@ -30,11 +30,11 @@ class _Change:
 
 
 def write_all(changes: Mapping[Path, tuple[bytes, bytes]], root: Path | None = None) -> None:
-    """Replace the content of each path, `(expected, new)`. Mode bits, owners, hard and symbolic links stay.
+    """Replace the content of each path, `(expected, new)`. Mode bits, owners, hard and symbolic links are kept.
 
-    The journal lies in `root`, without one beside the first file. Raises ScanifyError where one of the files is
-    read-only, has changed since it was read, or cannot be written: with every file as it was, but for those that
-    somebody else has written meanwhile, which it names.
+    The journal is created in `root`, by default next to the first file. Raises ScanifyError if a file is read-only, has
+    changed since it was read, or cannot be written. In that case all files have their old content, except those changed
+    concurrently, which the message names.
     """
     if not changes:
         return
@@ -81,12 +81,12 @@ def _write(changes: list[_Change], journal: Journal) -> None:
 
 
 def _undone(replaced: list[_Change]) -> list[Path]:
-    """Put back what stood in the files; answers those that hold something else by now, which stay as they are."""
+    """Restore the old contents. Return the files that were changed concurrently, which are left alone."""
     kept = []
     for each in reversed(replaced):
         try:
             now = each.target.read_bytes()
-            # A file that was being written in its place holds the beginning of the new content.
+            # A write in place that was interrupted leaves a prefix of the new content.
             if now != each.before and not each.after.startswith(now):
                 kept.append(each.path)
             elif now != each.before:
@@ -98,7 +98,7 @@ def _undone(replaced: list[_Change]) -> list[Path]:
 
 
 def _demand_writable(change: _Change) -> None:
-    # The mode bits are asked too, because to the superuser every file is writable, and a read-only file is meant so.
+    # Mode bits are checked as well, since the superuser can write every file, and read-only mode is intentional.
     mode = change.target.stat().st_mode
     if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(change.target, os.W_OK):
         raise ScanifyError(

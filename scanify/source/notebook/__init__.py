@@ -1,4 +1,4 @@
-"""Jupyter notebooks: one Python text of all code cells in order, and back into the JSON of the file.
+"""Jupyter notebooks: convert code cells to one Python text, and write it back into the JSON of the file.
 
 raw ── the sources of cells, with their places ─> magics ─> text ── Source ─> ... ─> write ── bytes
 """

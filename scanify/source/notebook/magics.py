@@ -1,8 +1,8 @@
-"""What IPython reads and Python does not (`%magic`, `!command`, `%%cell`, `name?`), put into words that Python reads.
+"""Make IPython syntax (`%magic`, `!command`, `%%cell`, `name?`) readable for Python.
 
-A line that is put so ends with a comment that holds it as it was. At the margin the comment is all that is left of it;
-in a block, and where its value gets a name, `get_ipython()` stands for it, about which nothing is known. `%time` and
-the like run Python, which stays.
+A replaced line ends with a comment that holds the original. At the margin, only the comment is left; in a block or an
+assignment, `get_ipython()` replaces the magic, and nothing is known about its value. `%time` and similar magics run
+Python, which is kept.
 """
 
 import ast
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 MARK = "#<magic>"
 _CALL = "get_ipython()"
 
-# What runs its lines as Python, in the names of the notebook.
+# Magics that run their line as Python, with the names of the notebook.
 _TIMERS = re.compile(r"%(?:time|timeit|prun|memit)\b((?:[ \t]+-(?:[nrpls][ \t]*\w+|\w+))*)[ \t]+(?=\S)")
 _PYTHON_CELLS = frozenset("capture memit prun time timeit".split())
-# What runs nothing in the names of the notebook.
+# Magics that do not affect the names of the notebook.
 _OTHER_CELLS = frozenset(
     "! bash cmd file html HTML javascript js latex markdown perl pypy python python2 python3 ruby script sh sql "
     "svg SVG sx system writefile".split()
@@ -39,7 +39,7 @@ _NAME = re.compile(r"(%{1,2})([\w.]+|!)")
 
 
 def readable(lines: Sequence[str]) -> list[str]:
-    """The lines of a cell, each put so that Python reads it; as many as there were."""
+    """Return the lines of a cell as valid Python, one for one."""
     first = next((number for number, line in enumerate(lines) if line.strip()), None)
     if first is None:
         return list(lines)
@@ -60,13 +60,13 @@ def readable(lines: Sequence[str]) -> list[str]:
 
 
 def original(line: str) -> str:
-    """A line as it stands in the notebook."""
+    """Return the original line of the notebook."""
     before, mark, after = line.partition(MARK)
     return after if mark else before
 
 
 def unclear(line: str) -> str | None:
-    """The magic in a line of which nobody knows what it does to the names of the notebook."""
+    """Return the magic in a line if its effect on the names of the notebook is unknown."""
     before, mark, after = line.partition(MARK)
     magic = after[len(before.removesuffix(_CALL)) :] if before.endswith(_CALL) else after
     named = _NAME.match(magic.strip()) if mark else None
@@ -77,7 +77,7 @@ def unclear(line: str) -> str | None:
 
 
 def _magics(text: str, lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """The numbers of the first line of each magic and of the one after its last, and what stands for it."""
+    """Yield the first line of each magic, the line after its last, and its replacement."""
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
@@ -117,15 +117,14 @@ def _parses(text: str) -> bool:
 
 
 def _continued(lines: Sequence[str], number: int) -> int:
-    """The number of the line after a magic, which a backslash at the end of a line continues."""
+    """Return the line after a magic, including lines continued by a backslash."""
     while lines[number].endswith("\\") and number + 1 < len(lines):
         number += 1
     return number + 1
 
 
 def _logical(text: str, starts: Sequence[int], number: int) -> tuple[int, int | None, bool]:
-    """The line after the statement that begins on a line, where a magic is given a name in it, and whether it asks
-    for help."""
+    """Return the line after a statement, the place of a magic assigned in it, and whether it requests help."""
     at, depth, helped = starts[number], 0, False
     while (token := _TOKEN.search(text, at)) is not None:
         at = token.end()
@@ -148,6 +147,6 @@ def _logical(text: str, starts: Sequence[int], number: int) -> tuple[int, int | 
 
 
 def names_in_magics(text: str) -> set[str]:
-    """Every word of the magics in a notebook's text, any of which may be a name that it reads."""
+    """Return all words in the magics of a notebook's text, each of which may be a name that it reads."""
     magics = (line.partition(MARK)[2] for line in text.split("\n")) if MARK in text else ()
     return {word for magic in magics for word in re.findall(r"[^\W\d]\w*", magic)}

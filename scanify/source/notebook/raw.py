@@ -1,4 +1,4 @@
-"""The JSON of a notebook, with the places of the sources of its cells, so that these alone can be changed."""
+"""Parse the JSON of a notebook together with the positions of cell sources, so that only these need to change."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _FORMAT = 4
 
 
 class NotRead(Exception):
-    """Why a file is no notebook whose cells are Python. `fails`: whether something is wrong with it."""
+    """Raised for a file that is not a Python notebook. `fails` is true if the file is invalid."""
 
     def __init__(self, reason: str, *, fails: bool = True) -> None:
         super().__init__(reason)
@@ -22,10 +22,10 @@ class NotRead(Exception):
 
 @dataclass(frozen=True)
 class RawCell:
-    """A code cell. `number` counts all cells from 1, those of text too.
+    """A code cell. `number` counts all cells from 1, including Markdown cells.
 
-    `span` is the stretch of JSON that is its source, `strings` are those of the strings in it, quotes included; `text`
-    is what they say together. `listed`: the source is a list of lines, not one string.
+    `span` is the range of its source in the JSON, `strings` are the ranges of the strings in it, including quotes;
+    `text` is their joined value. `listed` is true if the source is a list of lines and not one string.
     """
 
     number: int
@@ -36,7 +36,7 @@ class RawCell:
 
 
 def read_cells(document: str) -> tuple[RawCell, ...]:
-    """The Python cells of a notebook. Raises NotRead where it is none, or is in another language or format."""
+    """Return the Python cells of a notebook. Raises NotRead if it is invalid or has another language or format."""
     try:
         top = dict(_object(document, _skipped(document, 0), whole=True))
         _demand_format({key: value for key, (value, _) in top.items()})
@@ -89,7 +89,7 @@ def _cells(document: str, start: int) -> Iterator[RawCell]:
 
 
 def _other_language(metadata: object) -> bool:
-    """Whether an editor that mixes languages has noted that a cell is not Python."""
+    """True if the editor's metadata marks a cell as a language other than Python."""
     editor = metadata.get("vscode") if isinstance(metadata, dict) else None
     language = editor.get("languageId") if isinstance(editor, dict) else None
     return isinstance(language, str) and language != "python"
@@ -99,7 +99,7 @@ Placed = tuple[Any, tuple[int, int]]
 
 
 def _object(document: str, at: int, *, whole: bool = False) -> Iterator[tuple[str, Placed]]:
-    """The values of the object that starts at `at`, with their places; `whole`: nothing may follow it."""
+    """Yield the values of the object that starts at `at`, with their positions; if `whole`, nothing may follow it."""
     if document[at : at + 1] != "{":
         raise NotRead("is no notebook: it is no JSON object")
     at = _skipped(document, at + 1)
@@ -130,7 +130,7 @@ def _value(document: str, at: int) -> Placed:
 
 
 def _next(document: str, at: int, closing: str) -> int:
-    """Where the next value starts, or the closing bracket stands."""
+    """Return the position of the next value or of the closing bracket."""
     at = _skipped(document, at)
     if document[at : at + 1] == closing:
         return at

@@ -1,4 +1,4 @@
-"""The bytes of a notebook to a `Source` whose text is the Python of all its code cells."""
+"""Decode a notebook to a `Source` whose text is the Python of all code cells."""
 
 import codecs
 from pathlib import Path
@@ -10,7 +10,7 @@ from scanify.source.notebook.text import ambiguous, joined
 
 
 def decode_notebook(path: Path, data: bytes) -> Source | Skipped:
-    """The notebook as one text, or why it is skipped."""
+    """Return the notebook as one text, or the reason to skip it."""
     bom = data.startswith(codecs.BOM_UTF8)
     try:
         document = data.removeprefix(codecs.BOM_UTF8).decode("utf-8")

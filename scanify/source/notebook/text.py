@@ -1,4 +1,4 @@
-"""The one Python text of a notebook: its code cells in order, each below a comment that tells its number."""
+"""The Python text of a notebook: its code cells in order, each below a comment with its number."""
 
 import bisect
 import re
@@ -20,13 +20,13 @@ def is_notebook(path: Path) -> bool:
 
 
 def ambiguous(text: str) -> bool:
-    """Whether the text of a cell holds a comment that would be taken for one of ours."""
+    """True if the text of a cell contains a comment that looks like one of ours."""
     return MARK in text or "#<cell " in text
 
 
 def joined(cells: Sequence[tuple[int, str]]) -> str:
-    """The text of cells, given with their numbers. Every line ends with a line feed."""
-    # A blank line below the comment, so that it belongs to no statement.
+    """Join numbered cells to one text. Every line ends with a line feed."""
+    # The blank line below the comment separates it from the next statement.
     return "".join(
         f"#<cell {number}>\n\n" + "".join(f"{line}\n" for line in readable(LINE_END.split(text)))
         for number, text in cells
@@ -35,7 +35,7 @@ def joined(cells: Sequence[tuple[int, str]]) -> str:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a notebook's text, which may be one that was rewritten."""
+    """The cells of a notebook's text, which may have been rewritten."""
 
     text: str
 
@@ -45,7 +45,7 @@ class Cells:
 
     @cached_property
     def _lines(self) -> list[int]:
-        """The lines of the text that the marks stand on."""
+        """The line numbers of the marks."""
         found, line, at = [], 1, 0
         for mark in self._marks:
             line += self.text.count("\n", at, mark.start())
@@ -64,18 +64,18 @@ class Cells:
         return [body.removeprefix("\n").removesuffix("\n").split("\n") for body in bodies]
 
     def lines(self) -> list[list[str]]:
-        """The lines of each cell, as they stand in the notebook."""
+        """The lines of each cell, as in the notebook."""
         return [[original(line) for line in lines] for lines in self.readable()]
 
     def at(self, line: int, end_line: int) -> Cell | None:
-        """The cell that a line (from 1) is in, with its place there."""
+        """Return the cell that contains a line (from 1), with the lines relative to the cell."""
         which = bisect.bisect_right(self._lines, line) - 1
         if which < 0:
             return None
-        above = self._lines[which] + 1  # the mark, and the blank line below it
+        above = self._lines[which] + 1  # the mark and the blank line below it
         return Cell(self.numbers[which], max(line - above, 1), max(end_line - above, 1))
 
     def crosses(self, line: int, end_line: int) -> int | None:
-        """The number of the cell that begins between two lines, the first one left out."""
+        """Return the number of the first cell that begins after `line` and not after `end_line`."""
         which = bisect.bisect_right(self._lines, line)
         return self.numbers[which] if which < len(self._lines) and self._lines[which] <= end_line else None

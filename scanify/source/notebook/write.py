@@ -1,4 +1,4 @@
-"""The text of a rewritten notebook back into its JSON, of which nothing changes but the sources of changed cells."""
+"""Write the rewritten text of a notebook back into its JSON, changing only the sources of changed cells."""
 
 import json
 import re
@@ -14,13 +14,13 @@ from scanify.source.notebook.raw import RawCell, read_cells
 from scanify.source.notebook.text import Cells, joined
 
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|[^\\]+")
-# A character that only a writer of plain ASCII escapes.
+# A character that is escaped only if the writer emits plain ASCII.
 _ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])")
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of a cell as JSON spells it, and its end, which the last one has not."""
+    """A line of a cell, its spelling in JSON, and its line end, which is empty for the last line."""
 
     text: str
     raw: str
@@ -28,9 +28,9 @@ class _Line:
 
 
 def written(source: Source, text: str) -> str:
-    """The JSON of the notebook `source` with `text` in its cells.
+    """Return the JSON of the notebook `source` with the cells of `text`.
 
-    Raises CheckFailed where the text has not the cells that the notebook has.
+    Raises CheckFailed if the cells differ in number or order.
     """
     document = source.document
     assert document is not None
@@ -68,12 +68,12 @@ def _failed(source: Source, expected: str, got: str) -> CheckFailed:
 
 
 def _source(document: str, cell: RawCell, new: Sequence[str], plain: bool) -> str:
-    """The JSON of a cell's new source: lines that were there are spelled as they were."""
+    """Return the JSON of a cell's new source; unchanged lines keep their spelling."""
     lines = list(_lines("".join(document[start + 1 : end - 1] for start, end in cell.strings)))
     made = _merged(lines, new, plain)
     if not cell.listed:
         return f'"{"".join(line.raw + line.end for line in made)}"'
-    if not made[-1].raw:  # a line end is the last thing in the source, or there is nothing
+    if not made[-1].raw:  # the source is empty or ends with a line end
         made.pop()
     if not made:
         return "[]"
@@ -85,7 +85,7 @@ def _source(document: str, cell: RawCell, new: Sequence[str], plain: bool) -> st
 
 
 def _lines(raw: str) -> Iterator[_Line]:
-    """The lines of a source, from the inside of its JSON strings."""
+    """Split a source into lines, given the contents of its JSON strings."""
     begin, spelled, end = 0, list(_ESCAPE.finditer(raw)), ""
     for at, piece in enumerate(spelled):
         character = json.loads(f'"{piece[0]}"') if piece[0].startswith("\\") else ""
