@@ -1,1 +1,1 @@
-"""What a project asks for: its settings, which findings it wants, and the comments that silence loops."""
+"""The configuration of a project: settings, the choice of rules, and comments that suppress findings."""

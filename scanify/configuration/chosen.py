@@ -1,4 +1,4 @@
-"""Which findings are wanted: `select`, `ignore` and `per-file-ignores`, of the command line or the configuration."""
+"""The choice of rules: `select`, `ignore` and `per-file-ignores`, from the command line or the configuration."""
 
 import difflib
 from collections.abc import Iterable
@@ -14,8 +14,11 @@ ALL = "ALL"
 
 @dataclass(frozen=True)
 class Chosen:
-    """Codes are rules or beginnings of them, `SCN1` for all loops that were found. Of two that speak of one rule the
-    longer one counts, and of two equal ones `ignore` does. `per_file` are patterns of paths with what is ignored there.
+    """The chosen rules.
+
+    Codes are rules or prefixes of rules: `SCN1` stands for all loops that can be rewritten. If two codes match a rule,
+    the longer one applies; for equal codes, `ignore` does. `per_file` maps patterns of paths to the codes ignored
+    there.
     """
 
     select: tuple[str, ...] = (ALL,)
@@ -23,7 +26,7 @@ class Chosen:
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def takes(self, rule: str, path: Path, root: Path) -> bool:
-        """Whether a finding of this rule in this file is wanted; `root` is the folder that patterns start from."""
+        """True if a finding of this rule in this file is wanted; patterns are relative to `root`."""
         here = [
             code
             for pattern, codes in self.per_file
@@ -34,9 +37,9 @@ class Chosen:
 
 
 def codes(given: Iterable[str], where: str) -> tuple[str, ...]:
-    """Codes as they are kept; each may be several with commas between, or the name of a rule.
+    """Parse codes; each may be several separated by commas, or the name of a rule.
 
-    Raises ScanifyError, which begins with `where`, for one that no rule begins with.
+    Raises ScanifyError for a code that is no prefix of a rule; the message begins with `where`.
     """
     found = []
     for word in (word.strip() for text in given for word in text.split(",")):
@@ -52,7 +55,7 @@ def codes(given: Iterable[str], where: str) -> tuple[str, ...]:
 
 
 def near(word: str) -> str:
-    """`; did you mean SCN101?` where a rule is near, else where they are listed."""
+    """`; did you mean SCN101?` if a rule is similar, else a pointer to the list of rules."""
     said = word.lower()
     known = {name: rule.id if name == rule.id else name for rule in RULES for name in (rule.id, rule.name)}
 
@@ -64,10 +67,10 @@ def near(word: str) -> str:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+    """The length of the common prefix of two texts."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _longest(codes: Iterable[str], rule: str) -> int:
-    """How much of a rule the longest of the codes that speak of it says; -1 where none does."""
+    """The length of the longest code that matches a rule; -1 if none does."""
     return max((0 if code == ALL else len(code) for code in codes if code == ALL or rule.startswith(code)), default=-1)

@@ -1,4 +1,4 @@
-"""`[tool.scanify]` of the nearest pyproject.toml."""
+"""The table `[tool.scanify]` of the nearest pyproject.toml."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ from scanify.source.root import project_root
 from scanify.verify.children.limits import parse_memory
 
 STACKS = ("init", "call")
-# What loops become, by the names of `scanify.emit.targets`: the first where nothing is said.
+# The targets, by the names of `scanify.emit.targets`; the first is the default.
 TARGETS = ("scanify", "haliax", "lax", "nnx", "linen")
-# Those for modules of other frameworks than Equinox, by the name of the framework (`scanify.analysis.plan.Framework`).
+# The targets for frameworks other than Equinox, by name (`scanify.analysis.plan.Framework`).
 OF_FRAMEWORKS = {"Flax NNX": ("nnx",), "Flax Linen": ("linen",)}
-# The remat policies by their names on the command line: "none" is a scan without rematerialisation.
+# The remat policies by their names on the command line; "none" is a scan without rematerialisation.
 REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
-# The other names that ScanCheckpointPolicy has for the same: False and True.
+# Other names of ScanCheckpointPolicy for the same policies: False and True.
 SYNONYMS = {"false": "none", "true": "full"}
-# In place of a policy: that which `scanify.verify.measure.choose` chooses by what the cases measure.
+# Chooses a policy by the measurements of the cases (`scanify.verify.measure.choose`).
 AUTO = "auto"
 KEYS = (
     "cases",
@@ -39,12 +39,12 @@ KEYS = (
 
 @dataclass(frozen=True)
 class Config:
-    """What a project sets. `root` is the folder that its paths are relative to; `cases` are `(name, FILE:FUNCTION)`,
-    and `files` the files that they are for, `(name, FILE)`, of those that say so. `commands` are cases that are
-    recorded from a run, `(name, COMMAND)`.
+    """The settings of a project.
 
-    `target_version` is the release that the target is for, as a requirement.
-    `memory_budget` are the bytes of device memory that the gradient may need where `remat` is AUTO.
+    `root` is the folder that paths are relative to; `cases` are pairs `(name, FILE:FUNCTION)`, and `files` pairs
+    `(name, FILE)` for cases that name their target file. `commands` are cases recorded from a run, `(name, COMMAND)`.
+    `target_version` is the release to write for, as a requirement. `memory_budget` is the limit in bytes on the device
+    memory of the gradient if `remat` is AUTO.
     """
 
     root: Path
@@ -60,18 +60,18 @@ class Config:
     commands: tuple[tuple[str, str], ...] = ()
 
     def version_of(self, target: str) -> str | None:
-        """The release that is configured for a target: it is for the target that is configured, and for no other."""
+        """Return the configured release for a target; None unless it is the configured target."""
         return self.target_version if target == self.target else None
 
     def wants(self, found: Plan | Refusal | Remark) -> bool:
-        """Whether the rule of a loop, or of a remark, is chosen for its file."""
+        """True if the rule of a loop or remark is chosen for its file."""
         return self.chosen.takes(found.rule, found.place.path, self.root)
 
 
 def load_config(paths: Iterable[Path]) -> Config:
-    """The configuration of the project that `paths` lie in: that of the pyproject.toml in its top folder.
+    """Return the configuration of the project that contains `paths`, from the pyproject.toml in its top folder.
 
-    Raises ScanifyError, naming file and key, where the table is not as expected.
+    Raises ScanifyError with file and key if the table is invalid.
     """
     root = project_root(paths)
     file = root / NAME
@@ -79,7 +79,7 @@ def load_config(paths: Iterable[Path]) -> Config:
 
 
 def parse_config(file: Path) -> Config:
-    """Read `[tool.scanify]` of `file`, and what it extends."""
+    """Parse `[tool.scanify]` of `file`, and the file it extends."""
     table = read_table(file, KEYS)
     cases = _cases(table)
     return Config(
@@ -112,7 +112,7 @@ def _text(value: object, where: str) -> str | None:
 
 
 def _policy(value: object) -> object:
-    """`remat = false` in TOML means what `gradient_checkpointing=False` means in Python."""
+    """Map `remat = false` in TOML to the policy that `gradient_checkpointing=False` means in Python."""
     return SYNONYMS.get(str(value).lower(), value)
 
 
@@ -153,7 +153,7 @@ def _codes(value: object, where: str) -> tuple[str, ...]:
 
 
 def _cases(table: Table) -> list[tuple[str, str | None, str | None]]:
-    """Return the name of each case, its FILE:FUNCTION, None if it is a command, and the file that it is for."""
+    """Return the name of each case, its FILE:FUNCTION (None for a command), and its target file."""
     value = table.get("cases", {})
     found: list[tuple[str, str | None, str | None]] = []
     for name, given in value.items() if isinstance(value, dict) else ():

@@ -1,4 +1,4 @@
-"""The settings of a project as they are written: `[tool.scanify]` of a pyproject.toml, with what that extends."""
+"""The settings as written: `[tool.scanify]` of a pyproject.toml, and the files it extends."""
 
 import difflib
 import tomllib
@@ -15,25 +15,25 @@ EXTEND = "extend"
 
 @dataclass(frozen=True)
 class Table:
-    """Keys with their values as TOML has them, and the file that each comes from. `file` is the first of those."""
+    """The values of keys as parsed from TOML, and the file that each comes from. `file` is the first of these files."""
 
     file: Path
     values: Mapping[str, Any]
     origins: Mapping[str, Path]
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of a key, or what holds where it is not set."""
+        """Return the value of a key, or `default` if it is not set."""
         return self.values.get(key, default)
 
     def where(self, key: str) -> str:
-        """What a message about a key begins with."""
+        """The beginning of a message about a key."""
         return _key_of(self.origins.get(key, self.file), key)
 
 
 def read_table(file: Path, keys: Sequence[str], inside: tuple[Path, ...] = ()) -> Table:
-    """The table of a file, over that of the file that it extends: what both set is as this one has it.
+    """Read the table of a file, overriding the values of the file that it extends.
 
-    Raises ScanifyError, naming the file, where it cannot be read, has another key than `keys`, or extends itself.
+    Raises ScanifyError, naming the file, if it cannot be read, has a key that is not in `keys`, or extends itself.
     """
     where, own = _table_of(file), _own(file)
     unknown = sorted(set(own) - set(keys))
@@ -56,7 +56,7 @@ def read_table(file: Path, keys: Sequence[str], inside: tuple[Path, ...] = ()) -
 
 
 def _own(file: Path) -> dict[str, Any]:
-    """What one file says: a pyproject.toml in its table, any other file at its top."""
+    """Return the settings of one file: the table of a pyproject.toml, or the top level of any other file."""
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -81,6 +81,6 @@ def _key_of(file: Path, key: str) -> str:
 
 
 def _named(key: str, keys: Sequence[str]) -> str:
-    """A key that there is not, with the nearest that there is."""
+    """An unknown key, with the most similar known one."""
     close = difflib.get_close_matches(key, keys, 1)
     return f"{key!r} (did you mean {close[0]!r}?)" if close else repr(key)

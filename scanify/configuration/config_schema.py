@@ -8,7 +8,7 @@ _PATTERNS = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _CODES = {"type": "array", "items": {"type": "string", "pattern": "^ *([Ss][Cc][Nn][0-9]{0,3}|[Aa][Ll][Ll]|[a-z-]+)"}}
 _CASE = {"type": "string", "pattern": ":"}
 
-# What each key is for, what it may be, and what holds where it is not set.
+# The purpose, type and default of each key.
 KEY_SCHEMAS: dict[str, dict[str, Any]] = {
     "cases": {
         "description": "What a rewrite is verified on: FILE:FUNCTION by name, or with the file that it is for, or a "
@@ -77,7 +77,7 @@ KEY_SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def schema() -> dict[str, Any]:
-    """The schema of `[tool.scanify]`, and of the files that it extends."""
+    """Return the schema of `[tool.scanify]` and of the files that it extends."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "scanify",

@@ -1,5 +1,4 @@
-"""The comments that silence loops, held against what would be found without them: which silence nothing, which name no
-rule, and the texts without those."""
+"""Comments that suppress findings: find those that suppress nothing or name an unknown rule, and remove them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,8 +23,11 @@ UNUSED, UNKNOWN = "SCN301", "SCN302"
 
 @dataclass(frozen=True)
 class Idle:
-    """A comment that silences nothing with some or all of its codes: `codes`, none where it has none; no rule begins
-    with those that are `unknown`. `text` comes in the place of what stands between `start` and `end`."""
+    """A comment some or all of whose codes suppress nothing.
+
+    `codes` are these codes, empty if the comment has none; `unknown` are the codes that are no prefix of a rule.
+    Removing them replaces the range from `start` to `end` by `text`.
+    """
 
     place: Place
     codes: tuple[str, ...]
@@ -37,7 +39,7 @@ class Idle:
 
 @dataclass(frozen=True)
 class For:
-    """What loops are to become, which says what is found of them: where they are stacked, the target and the policy."""
+    """The options that findings depend on: where layers are stacked, the target and the policy."""
 
     stack: Stack | None = None
     target: str = "scanify"
@@ -45,7 +47,7 @@ class For:
 
 
 def idle(project: Project, made: For) -> tuple[Idle, ...]:
-    """The idle comments of the files that were named. What is known of the project is the same but for the comments."""
+    """Find the idle comments of the project's sources, by comparison with an analysis without the comments."""
     marked = [source for source in project.sources if MARK in source.text]
     if not marked:
         return ()
@@ -67,7 +69,7 @@ def idle(project: Project, made: For) -> tuple[Idle, ...]:
 
 
 def comments(project: Project, made: For) -> "list[Comment]":
-    """What is said of the idle comments."""
+    """Return a finding for each idle comment."""
     said = []
     for each in idle(project, made):
         for code in each.unknown:
@@ -82,7 +84,7 @@ def comments(project: Project, made: For) -> "list[Comment]":
 
 
 def without(texts: Mapping[Path, str], found: Iterable[Idle]) -> dict[Path, str]:
-    """The texts that change where the idle comments, or the idle ones of their codes, are taken out."""
+    """Return the changed texts without the idle comments, or without the idle codes of a comment."""
     changed: dict[Path, str] = {}
     for each in sorted(found, key=lambda each: -each.start):
         text = changed.get(each.place.path, texts[each.place.path])
@@ -115,7 +117,7 @@ def _idle(module: "Module", comment: "Ignore", rules: set[str]) -> Idle | None:
 
 
 def _whole(text: str, start: int, end: int) -> tuple[int, int]:
-    """The comment with the blanks before it, and with its line where nothing else stands on it."""
+    """The range of a comment with the blanks before it, or of its whole line if nothing else is on it."""
     begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     blanks = text[begin:start]
     last = end

@@ -1,4 +1,4 @@
-"""Loops that a comment silences for their rule."""
+"""Loops that are suppressed by a comment."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from scanify.analysis.plan import Plan, Refusal, Remark
 
 
 def silenced(index: Index, loops: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
-    """Return those of some loops of which a comment says that they are not to be told for their rule."""
+    """Return the loops whose rule is suppressed by a comment."""
     found = []
     for loop in loops:
         module = index.module_at(loop.place.path)
@@ -20,5 +20,5 @@ def silenced(index: Index, loops: Sequence[Plan | Refusal]) -> list[Plan | Refus
 
 
 def comments_about(module: Module, loop: Plan | Refusal | Remark, comments: Iterable[Ignore]) -> list[Ignore]:
-    """Return those of some comments that are about a loop or a remark."""
+    """Return the comments that apply to a loop or a remark."""
     return [each for each in about_span(module, loop.place.span) if each in comments]
