@@ -36,7 +36,7 @@ from scanify.source.read import read
 
 
 class Memory:
-    """The cache of one process between jobs: files last read with their parsed modules, and trees of edited documents."""
+    """The cache of one process between jobs: files with their parsed modules, and the trees of edited documents."""
 
     def __init__(self) -> None:
         self._typed: dict[Path, tuple[str, ast.Module]] = {}
