@@ -51,7 +51,7 @@ enumerate(|start=|, 1)|reversed(|self.layers[1:]|self.layers[:-1]|zip(|strict=Tr
 self.taps|if i % 2|fold_in(key, i)|keys[|[None] * |sub_key = |dict(|self.options|lambda|layer.step(|layer.attend(
 StateIndex|BatchNorm|def encode(model|def encode(layers|class Stack|root = |if flag:|self.layers = layers|append(
 rate=|act=|Gate|Wide|range(len(self.layers))|range(self.n)|(0, 2, 1)|slots[i]|chosen = reversed(|2 * i + 1]|outs.append|prev is None|eqx.filter_jit|checkpoint|isinstance(
-self.layers.items()|.layers.values()|dict(zip(|sorted(self.layers)|name != 'b1'|log[|print(|global |layer is |next(|try:|break|locals()|functools.reduce(|list(map(|(through, self.layers""".replace(
+self.layers.items()|.layers.values()|dict(zip(|sorted(self.layers)|name != 'b1'|log[|print(|global |layer is |next(|try:|break|locals()""".replace(
     "\n", "|"
 ).split("|")
 LOOP = """\

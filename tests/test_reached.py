@@ -83,29 +83,6 @@ def test_a_case_reaches(cases: list[str], abstract: bool, lines: set[int], tmp_p
     assert not unlike
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "return functools.reduce(lambda x, layer: layer(x), self.layers, x)",
-        "return jax.lax.stop_gradient(\n            functools.reduce(lambda x, layer: layer(x), self.layers, x))",
-    ],
-)
-def test_a_case_reaches_calls_that_go_over_their_layers(body: str, tmp_path: Path) -> None:
-    begin, _ = MODEL.split("    def __call__(self, x, act)")
-    begin = begin.replace("__call__(self, x)", "__call__(self, x, key=None)")
-    model = f"import functools\n\n{begin}    def __call__(self, x):\n        {body}\n"
-    (tmp_path / "model.py").write_text(f"{model}\n    def other(self, x, act):\n        return x\n")
-    cases = CASES.replace("(jnp.ones(4), jax.nn.relu)", "(jnp.ones(4),)", 1).replace("reversed", "other")
-    (tmp_path / "cases.py").write_text(cases)
-    project = Project.load([tmp_path / "model.py"])
-    plans = rewrite_sources(project, accept=lambda plan: True).applied
-    assert len(plans) == 1
-    for case, places in (("forward", {plans[0].place}), ("other_method", set())):
-        run = choose_run((f"{tmp_path / 'cases.py'}:{case}",), Config(tmp_path), Running(abstract=True))
-        assert run is not None
-        assert shown_by_cases(plans, project, run) == (places, {})
-
-
 def test_a_case_that_cannot_be_run_is_no_case_that_does_not_reach_a_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

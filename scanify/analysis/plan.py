@@ -136,14 +136,6 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Folded:
-    """What makes an expression of a fold: the texts of the new carry and of the one to begin with, as in `reduce`."""
-
-    update: str
-    start: str
-
-
-@dataclass(frozen=True)
 class Bodies:
     """Whether one body can be applied to all layers: `several` says why not, where the source shows it.
 
@@ -170,7 +162,7 @@ class Plan:
     `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
     that the user should know and that do not make the fix unsafe. `readers` are the places of code that reads the tree
     of parameters, all of which one of the obligations is about; of a list that is kept for them, its reason.
-    `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
+    `mapped` is of loops that are expressions, or only append: then `body` is where they stand.
     `linen` is what becomes of the layers where they are modules of Flax Linen.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
     `reverse` says that all are, from the last one. `replaced` are stretches of the loop that stand in a function of one
@@ -195,7 +187,6 @@ class Plan:
     rule: str = "SCN101"
     holds: Holds = Holds.ARRAY_STACKED
     mapped: Mapped | None = None
-    folded: Folded | None = None
     collections: tuple[Collection, ...] = ()
     unset: tuple[str, ...] = ()
     numbers: str | None = None

@@ -25,12 +25,10 @@ class Form:
 FOLDS = {
     "statement": Form("for layer in {walked}:\n    x = {call}", "x"),
     "index": Form("for i in range(len({walked})):\n    x = {call}", "x", "{walked}[i]"),
-    "reduce": Form("", "functools.reduce(lambda x, layer: {call}, {walked}, x)"),
 }
 MAPS = {
     "comprehension": Form("", "[{call} for layer in {walked}]"),
     "generator": Form("", "sum({call} for layer in {walked})"),
-    "map": Form("", "list(map(lambda layer: {call}, {walked}))"),
 }
 LOOPS = FOLDS | MAPS
 
@@ -171,7 +169,7 @@ CALLS = {
     "prints": ("helper({layer}(x), print(x))", "SCN207", LOOPS),
     "takes from an iterator": ("{layer}(x, next(keys))", "SCN207", LOOPS),
     "changes a global list": ("push({layer}(x))", "SCN207", LOOPS),
-    "binds a name in the expression": ("{layer}(y := x)", "SCN212", ["reduce", *MAPS]),
+    "binds a name in the expression": ("{layer}(y := x)", "SCN212", MAPS),
 }
 
 

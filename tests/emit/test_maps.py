@@ -115,46 +115,6 @@ FORMS: dict[str, tuple[str, str]] = {
         )
         """,
     ),
-    "the list around a map goes": (
-        "return list(map(lambda head: head(x), self.heads))",
-        "return self.heads.map_via(Head.__call__)(x)",
-    ),
-    "the tuple around a map stays": (
-        "return tuple(map(lambda head, s, k: head(x, s, key=k), self.heads, scales, keys))",
-        """
-        return tuple(
-            self.heads.map_via(Head.__call__, in_axes=((None, 0), {"key": 0}))(x, scales, key=keys)
-        )
-        """,
-    ),
-    "a map whose parameters are names around": (
-        "return [*map(lambda x, scales: x(jnp.ones(3) * scales), self.heads, scales)]",
-        """
-        return [
-            *self.heads.map_via(
-                lambda x, scales: x(jnp.ones(3) * scales), in_axes=(0,)
-            )(scales)
-        ]
-        """,
-    ),
-    "a map that is unpacked, with its comments": (
-        """
-        a, *b = map(  # each
-            lambda head: head(x) * 2,  # twice
-            self.heads,  # of all
-        )
-        return a, b
-        """,
-        """
-        a, *b = self.heads.map_via(
-            # each
-            # twice
-            # of all
-            lambda head: head(x) * 2,
-        )()
-        return a, b
-        """,
-    ),
     "a loop that appends, with its comments": (
         "outs = []\nfor head in self.heads:  # each\n    outs.append(head(x) * 2)\nreturn outs",
         "outs = []\nouts.extend(self.heads.map_via(lambda head: head(x) * 2)())  # each\nreturn outs",

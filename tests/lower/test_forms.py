@@ -57,13 +57,10 @@ WALKED = [
         Order.NUMBERED,
         "[getattr(self, f'layer{i}') for i in range(3)]",
     ),
-    ("x = functools.reduce(lambda h, layer: layer(h), self.layers, x)", Form.REDUCE, Order.WHOLE, "self.layers"),
-    ("x = fold(partial(step, mask), self.layers, x)", Form.REDUCE, Order.WHOLE, "self.layers"),
     ("y = [layer(x) for layer in self.layers]", Form.COMPREHENSION, Order.WHOLE, "self.layers"),
     ("y = [jax.vmap(jax.vmap(layer))(x) for layer in self.layers]", Form.COMPREHENSION, Order.WHOLE, "self.layers"),
     ("y = [self.layers[i](x) for i in range(len(self.layers))]", Form.COMPREHENSION, Order.WHOLE, "self.layers"),
     ("y = sum(layer(x) for layer in self.layers)", Form.GENERATOR, Order.WHOLE, "self.layers"),
-    ("y = list(map(lambda layer, k: layer(x, k), self.layers, keys))", Form.MAP, Order.WHOLE, "self.layers"),
     ("for layer in self.enc + self.dec:\n    x = layer(x)", Form.FOR, Order.WHOLE, "[*self.enc, *self.dec]"),
     (
         "for layer in itertools.chain(self.enc, self.dec):\n    x = layer(x)",
@@ -81,7 +78,7 @@ def test_one_walk_of_layers(body: str, form: Form, order: Order, text: str) -> N
     assert (loop.form, layer.order, layer.text, loop.problem) == (form, order, text, None)
     shape = shape_of(loop, layer)
     assert shape.problems == () and shape.applies_layer
-    assert shape.carry == (() if loop.element is not None else (loop.carry or "x",))
+    assert shape.carry == (() if loop.element is not None else ("x",))
 
 
 @pytest.mark.parametrize("body", [each[0] for each in WALKED])
@@ -136,22 +133,25 @@ def test_two_subscripts_and_lists_of_lists() -> None:
     assert [each.walks[0].text for each in (outer, inner)] == ["self.stages", "stage"]
 
 
-def test_a_reduce_without_a_beginning_and_one_that_keeps_its_tuple() -> None:
-    (loop,) = loops("x = fold(lambda h, layer: layer(h), self.layers)")
-    assert loop.problem is not None and loop.problem.rule == "SCN213"
-    (loop,) = loops("x = fold(lambda h, p: p[0](h, key=p[1]), zip(self.layers, keys), x)")
-    shape = shape_of(loop, loop.walks[0])
-    assert loop.problem is None and shape.call is not None and loop.code(loop.body[0]).endswith("layer(h, key=key)")
-    (loop,) = loops("x = fold(lambda h, p: p[0](h, *p), zip(self.layers, keys), x)")
-    assert loop.problem is not None and "in tuples" in loop.problem.reason
-    assert ast.unparse(loop.walks[0].base) == "self.layers"
+@pytest.mark.parametrize(
+    "call",
+    [
+        "functools.reduce(lambda h, layer: layer(h), self.layers, x)",
+        "fold(partial(step, mask), self.layers, x)",
+        "fold(lambda h, p: p[0](h, key=p[1]), zip(self.layers, keys), x)",
+        "list(map(lambda layer, k: layer(x, k), self.layers, keys))",
+    ],
+)
+def test_calls_that_apply_layers_are_refused(call: str) -> None:
+    (loop,) = loops(f"x = {call}")
+    assert loop.problem is not None and loop.problem.rule == "SCN213" and "are applied by" in loop.problem.reason
+    assert ast.unparse(loop.walks[0].base) == "self.layers" and shape_of(loop, loop.walks[0]).applies_layer
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "y = (layer(x) for layer in self.layers)",
-        "y = map(lambda layer: layer(x), self.layers)",
         "y = f(layer(x) for layer in self.layers)",
         "y = all(layer(x) for layer in self.layers)",
     ],

@@ -7,7 +7,7 @@ import pytest
 from lower_helpers import source
 
 from scanify.analysis.flow.beside import index_text
-from scanify.analysis.lower.loop import Form, Loop
+from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.loops import loops_in
 
 PRELUDE = """
@@ -75,13 +75,10 @@ LINES = [
     "outs.append(x)",
 ]
 EXPRESSIONS = [
-    "x = reduce(lambda h, layer: layer(h), layers, x)",
-    "x = reduce(partial(step, n), layers, x)",
     "outs = [layer(x) for layer in reversed(layers)]",
     "outs = [layers[i](x, i) for i in range(len(layers))]",
     "outs = [layer(x, k) for i, (layer, k) in enumerate(zip(layers, keys))]",
     "x = sum(layers[i](x) for i in range(n))",
-    "outs = list(map(lambda layer, k: layer(x, k), layers, keys))",
 ]
 
 
@@ -129,12 +126,6 @@ def again(loop: Loop) -> str:
         first, *rest = loop.code(statement).splitlines()
         indented = [line[column:] for line in rest]
         lines += [f"    {first}", *indented]
-    if loop.form is Form.REDUCE:
-        assert loop.start is not None and loop.carry is not None
-        update = loop.code(loop.body[0].value)  # type: ignore[attr-defined]
-        start, carry = loop.code(loop.start), loop.carry
-        text = f"[{carry} := {start}, *[{carry} := {update} {head}]][-1]"
-        return module.text[: span.start] + text + module.text[span.end :]
     return module.text[: span.start] + ("\n" + " " * column).join(lines) + module.text[span.end :]
 
 

@@ -69,17 +69,6 @@ AFTERWARDS = {
     "x = sum([layer(x) for layer in self.layers])": 1,
     "x = jnp.stack([layer.attend(x, mask) for layer in self.layers]).sum(0)": 1,
     "x = sum([jnp.sum(layer.weight) for layer in self.layers], x)": 0,
-    "x = sum(map(lambda one: one(x), self.layers))": 1,
-    "x = jnp.stack(list(map(lambda one, c: one.attend(x) * c, self.layers, ks))).sum(0)": 1,
-    "x, *ys = map(lambda one: jnp.sin(one(x)), self.layers[1:])\nx = sum(ys, x)": 1,
-    "x = functools.reduce(lambda y, one: one(y), self.layers, x)": 1,
-    "x = functools.reduce(lambda y, one: y + one(y, mask) * x, reversed(self.layers), x) + x": 1,
-    "x = functools.reduce(lambda y, pair: pair[0](y, k=pair[1]), zip(self.layers, ks), x)": 1,
-    "x = functools.reduce(lambda x, pair: pair[1](x) * pair[0], enumerate(self.layers), x)": 1,
-    "x, s = functools.reduce(lambda both, one: one.step(*both), self.layers, (x, s))": 1,
-    "x = functools.reduce(lambda y, one: y + one(x), self.layers, 0.0)": 1,
-    "x = functools.reduce(lambda y, one: one(x if y is None else y), self.layers, None)": 1,
-    "def through(y, one):\n    y = jnp.sin(y)\n    return one(y) + x\nx = functools.reduce(through, self.layers, x)": 1,
 }
 WRONG_AFTERWARDS = [
     "x = x + last",
@@ -89,15 +78,8 @@ WRONG_AFTERWARDS = [
     "x = see() + x",
     "x = x + (layer is self.layers[-1])",
     "x = x + i",
-    "x = functools.reduce(lambda y, one: one(y) * (2 if one is self.layers[0] else 1), self.layers, x)",
-    "x = functools.reduce(lambda y, pair: y if pair[0] is self.layers[1] else pair[0](y), zip(self.layers, ks), x)",
-    "x = functools.reduce(lambda y, one: one(y) + log['all'].pop(), self.layers, x)",
-    "x = functools.reduce(lambda y, one: y + one(y[-1:]), self.layers, [x])[0]",
-    "x = functools.reduce(lambda y, pair: pair[0](y, k=pair[1]), zip(self.layers, ks[:2]), x)",
-    "x = functools.reduce(lambda y, one: one if y is None else y, self.layers, None)(x)",
-    "ys = map(lambda one: one(x), self.layers)\nx = x * 2\nx = sum(ys)",
-    "x = next(map(lambda one: one(x), self.layers))",
-    "x = sum(list(map(lambda one: one(x) * len(locals()), self.layers)))",
+    "ys = (one(x) for one in self.layers)\nx = x * 2\nx = sum(ys)",
+    "x = next(one(x) for one in self.layers)",
 ]
 
 

@@ -9,7 +9,7 @@ from scanify.analysis.language.constructor import is_key_name
 from scanify.analysis.language.loop import LoopObligations
 from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Static, Type, options
 from scanify.analysis.lists.layer_list import LayerList
-from scanify.analysis.lower.loop import Form, Loop, Walk
+from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Bodies
 
@@ -51,10 +51,9 @@ def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str
     for walk in shape.beside if shape.collections else ():
         if not _is_array(walk, body.beside.get(walk)):
             yield f"`{loop.code(walk.source)}` holds arrays, and no numbers that are collected again"
-    within = loop.form is Form.REDUCE
     for name in shape.carry:
         start = body.starts.get(name)
-        if not is_key_name(name) and _otherwise(start, within):
+        if not is_key_name(name) and _otherwise(start):
             yield f"`{name}` has the structure before the loop that each layer gives it, and may begin as None"
         elif name in shape.last:
             yield f"`{name}` has the shape and the dtype before the loop that each layer gives it"

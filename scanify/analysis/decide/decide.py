@@ -14,10 +14,10 @@ from scanify.analysis.language.types import Array, Unknown, parts_of
 from scanify.analysis.lists.find import calls_element
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.lower.body_place import body_place
-from scanify.analysis.lower.loop import Form, Loop, Order
+from scanify.analysis.lower.loop import Loop, Order
 from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation, each_once
-from scanify.analysis.plan import Folded, Framework, Holds, Kind, LayerCall, Mapped, Plan, Refusal
+from scanify.analysis.plan import Framework, Holds, Kind, LayerCall, Mapped, Plan, Refusal
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.stack import CallStack, InitStack
 
@@ -103,7 +103,6 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
         rule=_rule(fact, alike),
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
         mapped=Mapped(loop.code(loop.element), loop.appends_to) if loop.element is not None else None,
-        folded=_folded(loop),
         collections=shape.collections,
         unset=shape.unset,
         numbers=layers.walk.numbers if layers.walk.order is Order.NUMBERED and not in_call else None,
@@ -153,14 +152,6 @@ def _container(loop: Loop, layers: LayerList, in_call: bool) -> str:
     if walk.order is not Order.WHOLE and in_call:
         return walk.text
     return loop.module.code(walk.base)
-
-
-def _folded(loop: Loop) -> Folded | None:
-    if loop.form is not Form.REDUCE or loop.start is None:
-        return None
-    update = loop.body[0]
-    assert isinstance(update, ast.Assign)
-    return Folded(loop.code(update.value), loop.module.code(loop.start))
 
 
 def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Iterator[Obligation]:

@@ -42,12 +42,10 @@ def _lists(fact: LoopFact) -> list[object]:
 
 def in_line(found: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
     """Return decisions, in order of their places, with plans that would change the same text refused."""
-    stacks = [each.stack for each in found if isinstance(each, Plan) and isinstance(each.stack, InitStack)]
-    sites = [site.place for stack in stacks for site in stack.sites]
-    return list(_one_container([*_apart(found, sites)]))
+    return list(_one_container([*_apart(found)]))
 
 
-def _apart(found: Sequence[Plan | Refusal], sites: Sequence[Place]) -> Iterator[Plan | Refusal]:
+def _apart(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
     around: Place | None = None
     for each in found:
         if not isinstance(each, Plan):
@@ -56,8 +54,7 @@ def _apart(found: Sequence[Plan | Refusal], sites: Sequence[Place]) -> Iterator[
             yield refused(each, "SCN212", "the loop stands inside another one that is rewritten", _OUTER_FIRST)
         else:
             around = each.place
-            built = each.folded and any(overlap(each.place, site) for site in sites)
-            yield refused(each, "SCN212", "the loop stands where another list is built and stacked") if built else each
+            yield each
 
 
 def overlap(one: Place, other: Place) -> bool:

@@ -23,7 +23,7 @@ from scanify.analysis.flow.last_values import LastValues, last_values
 from scanify.analysis.flow.names import Names, flow, target_names
 from scanify.analysis.flow.starts import Starts, concretized, start_problems
 from scanify.analysis.flow.unsupported import number_types, unsupported
-from scanify.analysis.lower.loop import Form, Index, Loop, Problem, Walk
+from scanify.analysis.lower.loop import Index, Loop, Problem, Walk
 from scanify.analysis.lower.nodes import mentions
 from scanify.analysis.plan import Adds, Collection, LayerCall, PerLayer
 
@@ -104,8 +104,6 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
     names, targets = flow(loop.body), loop.targets
     layers = frozenset(target_names(layer.target))
     read = tuple(name for name in names.read_first if name in names.bound and name not in targets)
-    if loop.carry is not None:
-        read = (loop.carry,)
     after = read_after(loop)
     gathered = Collected() if loop.element is not None else collected(loop, names, layers)
     read = tuple(name for name in read if name not in gathered.names)
@@ -143,7 +141,7 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
         collected=gathered,
         exits=exits,
         read_after=after,
-        starts={name: starts.begins(name) for name in carry},
+        starts={name: starts.values(name) for name in carry},
         concretized=tuple(concretized(loop)),
         call=layer_call(loop, layer, carry, set(targets)) if not gathered.names else None,
         only_sums=only_sums(loop, carry),
@@ -212,13 +210,11 @@ def _problems(
         if loop.is_statement:
             problems += lost_values(loop, after, (), (), targets)
             problems += captures(loop, names, (), set(targets))
-    elif loop.form is not Form.REDUCE:
+    else:
         problems += lost_values(loop, after, tuple(names.bound), kept, targets)
         problems += captures(loop, names, carry, {*names.bound, *targets, *gathered.names})
         problems += start_problems(loop, starts, read, names)
         problems = [*_without_carry(loop, gathered, exits, problems), *problems] if not carry else problems
-    else:
-        problems += start_problems(loop, starts, carry, names)
     problems += _walruses(loop)
     problems += caught(loop, kept)
     return problems
@@ -226,16 +222,8 @@ def _problems(
 
 def _walruses(loop: Loop) -> list[Problem]:
     """Names that `:=` binds in an expression that becomes a function of its own."""
-    if loop.element is None and loop.form is not Form.REDUCE:
-        return []
-    parts: list[ast.AST] = [loop.element] if loop.element is not None else [loop.body[0]]
-    bound = flow(parts).bound
+    bound = flow([loop.element]).bound if loop.element is not None else {}
     return [
-        Problem(
-            "SCN212",
-            f"`{name}` is assigned by `:=` for code around the {'element' if loop.element is not None else 'call'}",
-            node,
-        )
+        Problem("SCN212", f"`{name}` is assigned by `:=` for code around the element", node)
         for name, node in bound.items()
-        if name != loop.carry
     ]

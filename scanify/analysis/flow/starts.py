@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from scanify.analysis.flow.names import Names, flow
+from scanify.analysis.flow.names import Names
 from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children, nodes_in
@@ -28,14 +28,6 @@ class Starts:
         before = (each for each in assignments(self.body, name) if module.span(each).end <= start)
         return tuple(value for statement in before for value in value_given(statement, name))
 
-    def begins(self, name: str) -> tuple[ast.expr, ...]:
-        """What a carry may begin with: of a `reduce` its own expression, with the values that its names may hold."""
-        start = self.loop.start
-        if start is None:
-            return self.values(name)
-        parts = start.elts if isinstance(start, ast.Tuple | ast.List) else [start]
-        return (start, *(value for part in parts if isinstance(part, ast.Name) for value in self.values(part.id)))
-
     def defined(self, name: str) -> bool:
         """True if something outside of the loop may give a name its value before the first layer."""
         if name in self.scope.params:
@@ -58,12 +50,10 @@ def start_problems(loop: Loop, starts: Starts, read: Sequence[str], names: Names
         node = names.read_first.get(name)
         if node is None:
             yield Problem("SCN210", "no value goes from one layer to the next", loop.node)
-        elif loop.start is None and not starts.defined(name):
+        elif not starts.defined(name):
             yield Problem("SCN210", f"the first layer needs `{name}`, which has no value before the loop", node)
-        elif any(map(_is_empty, starts.begins(name)[-1:])):
-            yield Problem("SCN206", f"`{name}` {_GROWS}", node if loop.start is None else loop.start)
-    for name in flow([loop.start]).bound if loop.start is not None else ():
-        yield Problem("SCN212", f"`{name}` is assigned by `:=` for code around the call", loop.start or loop.node)
+        elif any(map(_is_empty, starts.values(name)[-1:])):
+            yield Problem("SCN206", f"`{name}` {_GROWS}", node)
 
 
 def _is_empty(value: ast.expr) -> bool:

@@ -170,8 +170,6 @@ class _LoopWalker(Walker):
         several = bound_several_times(nodes_in(self.loop.node)) - set(self.shape.carry)
         body = t.Env(self.loop.module, {}, env, self.loop.scope.function, several)
         starts = {name: self._start(name) for name in self.shape.carry}
-        if self.loop.start is not None:  # evaluated before the elements are, which it must not change
-            starts[self.loop.carry or ""] = self.evaluate(self.loop.start, env)
         self.result.starts = starts
         body.names.update({name: self._carried(name, start) for name, start in starts.items()})
         for walk in self.loop.walks:

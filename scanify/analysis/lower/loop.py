@@ -25,8 +25,7 @@ class Form(Enum):
     WHILE = "while"
     COMPREHENSION = "comprehension"
     GENERATOR = "generator"
-    REDUCE = "reduce"
-    MAP = "map"
+    CALL = "call"
 
 
 class Order(Enum):
@@ -116,11 +115,8 @@ class Loop:
     """One loop. `node` is what is replaced where it is rewritten, `place` where that stands.
 
     `target` is what the head binds as a whole; `walks` and `index` take it apart. `body` are the statements of one
-    iteration. What gives one value in each iteration has it as `element` (comprehensions, generators, `map`, and a
+    iteration. A loop that gives one value in each iteration has it as `element` (comprehensions, generators, and a
     `for` that does nothing but append it to `appends_to`), and no statements but that expression.
-
-    Of a `reduce` the body is `carry = update`: `carry` is the name, `start` what it begins with (None: the first
-    element).
 
     `replaced` are stretches of the file with the texts that stand there in the body of one iteration. `problem` is what
     speaks against it already. `ignored` says that a comment asks for it to be left alone, `ignores` for which rules one
@@ -138,8 +134,6 @@ class Loop:
     body: tuple[ast.stmt, ...]
     element: ast.expr | None = None
     appends_to: str | None = None
-    carry: str | None = None
-    start: ast.expr | None = None
     problem: Problem | None = None
     replaced: tuple[Replacement, ...] = ()
     ignored: bool = False

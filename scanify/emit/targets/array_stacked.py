@@ -3,18 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from scanify.analysis.plan import Folded, Framework, Holds, Plan
+from scanify.analysis.plan import Framework, Holds, Plan
 from scanify.analysis.stack import CallStack, OneTrace
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
-from scanify.emit.loops.layer_call import arguments_stand_alone, fold_call, in_axes, options
+from scanify.emit.loops.layer_call import arguments_stand_alone, fold_call, in_axes
 from scanify.emit.loops.local_function import call_of_local_function, scope_start
 from scanify.emit.loops.sites import Stacking, site_edits
 from scanify.emit.names.imports import Import
 from scanify.emit.target import Context, Helper
 from scanify.emit.text import layout
 from scanify.emit.text.loop_text import LoopText, loop_text
-from scanify.emit.text.map_text import arguments_of, in_its_place, lambda_of
+from scanify.emit.text.map_text import arguments_of, in_its_place
 from scanify.errors import CheckFailed
 
 FRAMEWORK = Framework.EQUINOX
@@ -53,8 +53,6 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
         given_here = given.setdefault((plan.place.path, scope), set())
         if plan.mapped is not None:
             made.append(_map_edit(plan, context))
-        elif plan.folded is not None:
-            made.append(_fold_edit(plan, context, plan.folded))
         else:
             made += _loop_edits(plan, context, given_here)
         made += site_edits(plan, context, _stacking(plan, context))
@@ -91,20 +89,6 @@ def _map_edit(plan: Plan, context: Context) -> Edit:
     loop = loop_text(plan, context.texts[path], context.houses[path])
     statement = layout.curried(f"{plan.mapped.appends_to}.extend({head}", first, second, loop.style, ")")
     return Edit(path, loop.start, loop.end, with_comments(statement, loop))
-
-
-def _fold_edit(plan: Plan, context: Context, folded: Folded) -> Edit:
-    """A fold that is an expression: its function stays one, with the layer in front of the carry."""
-    start = layout.as_argument(folded.start, alone=False)
-    known = fold_call(plan, start)
-    if known is None:
-        parameters = [plan.layer, *plan.carry, *(xs.target for xs in plan.xs)]
-        first, shared = lambda_of(plan, parameters, folded.update, context.texts[plan.place.path])
-        sources = (layout.as_argument(xs.source, alone=False) for xs in plan.xs)
-        known = "fold_via", [*first, *options(plan)], [start, *sources, *shared]
-    method, first, second = known
-    head = f"{_stack(plan, context, _policy(context))}.{method}"
-    return in_its_place(plan, head, first, second, context)
 
 
 def _one_call(plan: Plan, stack: str, loop: LoopText) -> str | None:

@@ -27,7 +27,6 @@ Length = Callable[[str, Mapping[str, str]], str]
 _MAY_BE_READ = re.compile(r"(?<![\w.])_(?!\w)(?!\s*(?:in\b|=(?!=)|,[^()\[\]]*(?:=(?!=)|\bin\b)))")
 
 ENDS_EARLY = "every layer is applied, and this loop may end before its last one"
-FOLDED = "a scan is a statement, and this fold is an expression; write it as a `for` statement"
 
 
 def refusal(plan: Plan, library: str) -> str | None:
@@ -41,8 +40,6 @@ def refusal(plan: Plan, library: str) -> str | None:
         return (
             f"{library} hands a value from layer to layer, and these are independent: collect them in a comprehension"
         )
-    if plan.folded is not None:
-        return FOLDED
     if plan.unset:
         return f"{library} carries arrays, and {plan.unset[0]} has no value when the loop begins"
     if plan.bodies.several is not None:

@@ -1,4 +1,4 @@
-"""Expressions that walk a list: comprehensions, `sum`, `map` and `reduce`."""
+"""Expressions that iterate over a list: comprehensions and `sum`."""
 
 from tests.random_projects.forms.form import Form, tags
 
@@ -10,15 +10,10 @@ def _value(name: str, expression: str, kinds: frozenset[str] = _ALL, **more: obj
     return Form(name, f"@before\ny = {expression}#@\n@after\nreturn y", kinds, **more)  # type: ignore[arg-type]
 
 
-def _reduced(name: str, expression: str, other: str = "", kinds: frozenset[str] = _FIT) -> Form:
-    return Form(name, f"@before\nx = functools.reduce({expression}, x)#@\n@after\nreturn x", kinds, other=other)
-
-
 EXPRESSIONS = (
     _value("comprehension", "sum([BODY for b in self.BLOCKS])"),
     _value("stack", "jnp.stack([BODY for b in self.BLOCKS]).mean(0)"),
     _value("generator", "sum(BODY for b in self.BLOCKS)"),
-    _value("map", "sum(map(lambda b: BODY, self.BLOCKS))"),
     _value(
         "zip in a comprehension",
         "jnp.stack([BODY * g for b, g in zip(self.BLOCKS, gains)])",
@@ -34,13 +29,5 @@ EXPRESSIONS = (
         "nested vmap of experts",
         "jnp.stack([jax.vmap(jax.vmap(b))(x[None, None]) for b in self.BLOCKS]).sum(0)[0, 0]",
         tags("elastic method"),
-    ),
-    _reduced("reduce", "lambda x, b: BODY, self.BLOCKS", kinds=_ALL),
-    _reduced("reduce by name", "turn, self.BLOCKS", "def turn(x, b):\n    return BODY", tags("simple elastic")),
-    _reduced(
-        "reduce of a partial",
-        "functools.partial(turn, scale=0.5), self.BLOCKS",
-        "def turn(x, b, scale):\n    return BODY * scale",
-        tags("simple elastic"),
     ),
 )

@@ -66,7 +66,6 @@ LAYERS = "[Layer(k) for k in jax.random.split(key, 3)]"
 FORMS = {
     "loop": (LAYERS, "for layer in self.layers{order}:\n    x = layer(x)"),
     "by number": (LAYERS, "for i in range(3){order}:\n    x = self.layers[i](x)"),
-    "reduce": (LAYERS, "x = functools.reduce(lambda x, layer: layer(x), self.layers{order}, x)"),
     "stacked": (f"ArrayStacked.of({LAYERS})", "x = {stack}.fold(x)"),
     "stacked in the call": (LAYERS, "x = ArrayStacked.of(self.layers{order}).fold(x)"),
     "a sequence": (f"BlockSeq.of({LAYERS})", "x = {stack}.fold(x)"),

@@ -1,4 +1,4 @@
-"""Generators and `map`: whether they are evaluated where they stand, and the lists that they may be added to."""
+"""Generators: whether they are evaluated where they stand, and the lists that they may be added to."""
 
 import ast
 
@@ -6,38 +6,17 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Scope, ancestors, parent_of
 
-# These go through a generator before they do anything else.
-_EAGER = frozenset("sum tuple list max min".split())
-_EAGER_FUNCTIONS = ("functools.reduce", "math.prod", "math.fsum")
-_LAZY = frozenset("zip enumerate".split())
+_EAGER = frozenset("sum tuple list max min".split())  # they exhaust a generator before they do anything else
 _LIBRARIES = frozenset("jax numpy".split())
 
 
 def walked_at_once(module: Module, scope: Scope, node: ast.expr) -> bool:
-    """Whether a generator, or a `map`, is walked at once and to its end by what stands around it.
-
-    A generator evaluates each element when it is asked for, with what names are bound to then.
-    """
-    below: ast.AST = node
-    while True:
-        above = parent_of(module, below)
-        match above:
-            case ast.Assign(targets=targets):  # `a, b = ...`
-                return all(isinstance(each, ast.Tuple | ast.List) for each in targets)
-            case ast.Starred():
-                return True
-            case ast.Call() if any(each is below for each in above.args):
-                name = scope.builtin(above)
-                if name in _EAGER:
-                    return True
-                outside = scope.qualified(above.func) or ""
-                if outside.partition(".")[0] in _LIBRARIES or outside in _EAGER_FUNCTIONS:
-                    return True
-                if name not in _LAZY:
-                    return False
-                below = above
-            case _:
-                return False
+    """True if a generator is evaluated at once and to its end: it sees what names are bound to when it is asked."""
+    above = parent_of(module, node)
+    if isinstance(above, ast.Call) and node in above.args:
+        library = (scope.qualified(above.func) or "").partition(".")[0]
+        return scope.builtin(above) in _EAGER or library in _LIBRARIES
+    return isinstance(above, ast.Starred)
 
 
 def is_own_list(scope: Scope, name: str, where: ast.AST) -> bool:
