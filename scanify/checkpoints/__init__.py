@@ -1,6 +1,6 @@
-"""Saved arrays, as they are for a list of layers and for a stack of them: one turned into the other, byte for byte.
+"""Convert saved arrays between a list of layers and a stack of them, byte for byte.
 
-Named here is what a call imports, as it needs numpy, and for files without names jax.
+The functions here are imported on the first call, since they need numpy and, for files without names, jax.
 """
 
 from typing import TYPE_CHECKING

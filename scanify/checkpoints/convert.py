@@ -1,4 +1,4 @@
-"""A checkpoint in one layout written anew in the other: piece by piece, to the end or not at all."""
+"""Convert a checkpoint from one layout to the other, array by array, completely or not at all."""
 
 import contextlib
 import hashlib
@@ -18,7 +18,7 @@ from scanify.errors import ScanifyError
 
 @dataclass(frozen=True)
 class Counts:
-    """How many arrays there were and are, and of how many bytes those that are new."""
+    """The number of arrays before and after a conversion, and the bytes of the new arrays."""
 
     before: int
     after: int
@@ -37,12 +37,11 @@ class _Plan:
 def convert_names(
     old: Path, new: Path, steps: Sequence[tuple[bool, Prefix]], *, axis: int | None = None, nested: bool = False
 ) -> Counts:
-    """Convert a file whose arrays have names. `steps` are taken in turn: a prefix, and whether it is to be stacked.
+    """Convert a file with named arrays. `steps` are applied in order: whether to stack or unstack, and a prefix.
 
-    `axis`: the axis of the stacks that has the layers; None for the first, if there is no other.
-    `nested`: stacks have two axes there, chunks and layers of a chunk, as those of `flax.linen.remat_scan`.
-
-    Raises ScanifyError where the file does not fit, with the names; then nothing is written.
+    `axis` is the layer axis of the stacks; None means the first, and is allowed only if there can be no other. With
+    `nested`, stacks have two axes for layers, chunks and layers of a chunk, as in `flax.linen.remat_scan`. Raises
+    ScanifyError with the names if the file does not fit; in that case nothing is written.
     """
     if format_of(old) == EQUINOX:
         raise ScanifyError(
@@ -73,10 +72,9 @@ def convert_names(
 
 
 def convert_leaves(old: Path, new: Path, like: Callable[[], Any], *, to_list: bool) -> Counts:
-    """Convert a file of serialised leaves; `like` makes the tree with stacks that it holds, or
-    is to hold.
+    """Convert a file of serialised leaves. `like` builds the tree with stacks, for either direction.
 
-    Raises ScanifyError where the file does not fit, with the places; then nothing is written.
+    Raises ScanifyError with the places if the file does not fit; in that case nothing is written.
     """
     if format_of(old) != EQUINOX:
         raise ScanifyError(
@@ -136,7 +134,7 @@ def _digest(opened: Any, array: SavedArray) -> bytes:
 
 
 def _write_folder(new: Path, write: Callable[[Any], None], check: Callable[[Path], None]) -> None:
-    """Write a folder beside `new`, check it, and put it in its place."""
+    """Write a folder next to `new`, check it, and move it into place."""
     with tempfile.TemporaryDirectory(prefix=f".{new.name}.", suffix=".scanify", dir=new.parent) as space:
         made = Path(space, new.name)
         write(made)
@@ -145,7 +143,7 @@ def _write_folder(new: Path, write: Callable[[Any], None], check: Callable[[Path
 
 
 def _write(new: Path, write: Callable[[Any], None], check: Callable[[Path], None]) -> None:
-    """Write a file beside `new`, check it, and put it in its place."""
+    """Write a file next to `new`, check it, and move it into place."""
     handle, name = tempfile.mkstemp(prefix=f".{new.name}.", suffix=".scanify", dir=new.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,8 +1,7 @@
-"""From the names of a list of layers, `layers.3.attn.weight`, to those of a stack, `layers.attn.weight`, and back.
+"""Convert names of a list of layers, `layers.3.attn.weight`, to names of a stack, `layers.attn.weight`, and back.
 
-Layers may also have their number in a name, as modules of Flax Linen have: `layer_3.attn.kernel` is one of `layer_{}`.
-
-Nothing but names, shapes and dtypes is looked at. Where a part of what is expected is missing, nothing is converted.
+The number of a layer may also be part of a name, as in Flax Linen: `layer_3.attn.kernel` belongs to `layer_{}`. Only
+names, shapes and dtypes are read. If any expected array is missing, nothing is converted.
 """
 
 import re
@@ -13,7 +12,7 @@ from math import prod
 from scanify.checkpoints.saved_array import EMPTY, SavedArray, apart, chunks_of, stack
 from scanify.errors import ScanifyError
 
-_SHOWN = 5  # names in a message
+_SHOWN = 5  # the number of names in a message
 _INDEX = re.compile(r"[./](?P<plain>\d+)(?=[./\[]|$)|\[(?P<bracketed>\d+)\]")
 _BEGINS = re.compile(r"[./\[]")
 _OPEN = re.compile(r"\{(\d*)\}")
@@ -21,10 +20,10 @@ _OPEN = re.compile(r"\{(\d*)\}")
 
 @dataclass(frozen=True)
 class Prefix:
-    """What the names of a list, or of a stack, begin with, and what is to stand there instead.
+    """The prefix of the names of a list or stack, and its replacement.
 
-    `anywhere`: whatever stands before it, as in `*layers` for `model.layers`, `opt.0.mu.layers` and others. A list
-    whose layers have their number in their names has `{}` there, or the number of the first one, `{1}`.
+    With `anywhere`, anything may precede it: `*layers` matches `model.layers`, `opt.0.mu.layers` and others. A list
+    whose layers have their number in their names is written with `{}`, or with the number of the first one, `{1}`.
     """
 
     text: str
@@ -33,7 +32,7 @@ class Prefix:
 
     @staticmethod
     def parse(written: str) -> "Prefix":
-        """`layers`, `layers=layers.stacked`, `*layers`, `*layers=*layers.stacked`. Raises ScanifyError otherwise."""
+        """Parse `layers`, `layers=layers.stacked`, `*layers` or `*layers=*stack`. Raises ScanifyError otherwise."""
         text, equals, becomes = written.partition("=")
         becomes = becomes if equals else text
         anywhere = text.startswith("*")
@@ -50,7 +49,7 @@ class Prefix:
         return Prefix(text[anywhere:], becomes[anywhere:], anywhere)
 
     def split(self, name: str) -> tuple[str, str, str] | None:
-        """`(what stands before, the prefix with it, the rest)` of a name that begins so, None for any other."""
+        """Split a name into `(the part before, that part with the prefix, the rest)`; None if it does not match."""
         before = f"(?P<before>.*?{_boundary(self.text)})" if self.anywhere else "(?P<before>)"
         found = re.match(rf"{before}{re.escape(self.text)}(?P<rest>$|[./\[].*)", name, re.DOTALL)
         if found is None:
@@ -58,9 +57,9 @@ class Prefix:
         return found["before"], f"{found['before']}{self.text}", found["rest"]
 
     def numbered(self, name: str) -> tuple[str, str, int | None, str] | None:
-        """`(what stands before, the prefix with it, the number of the layer, the rest)` of a name that begins so.
+        """Split a name into `(the part before, that part with the prefix, the layer's number, the rest)`.
 
-        The number is None where the name is of no layer. None for any other name.
+        The number is None if the name belongs to no layer. None if the name does not match.
         """
         opened = _OPEN.search(self.text)
         if opened is None:
@@ -78,7 +77,7 @@ class Prefix:
         return found["before"], f"{found['before']}{self.text}", number, found["rest"]
 
     def layer_named(self, before: str, index: int, rest: str) -> str:
-        """The name of an array of a layer, where this is the prefix of the stack that it comes out of."""
+        """Return the name of an array of a layer that is taken out of a stack."""
         opened = _OPEN.search(self.becomes)
         if opened is None:
             head = f"{before}{self.becomes}"
@@ -91,7 +90,7 @@ class Prefix:
 
 
 def _boundary(text: str) -> str:
-    """What keeps `layers` from being found in `players`."""
+    """Return a pattern that keeps `layers` from matching in `players`."""
     return r"(?<!\w)" if re.match(r"\w", text) else ""
 
 
@@ -99,7 +98,7 @@ def _boundary(text: str) -> str:
 class Group:
     """The name of a stacked array and the names of its layers' arrays, which lie along `axes` of sizes `counts`.
 
-    `rest`: what follows the number of the layer.
+    `rest` is the part of the names after the layer's number.
     """
 
     whole: str
@@ -112,35 +111,37 @@ class Group:
 def stack_names(
     arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *, nested: bool = False
 ) -> list[SavedArray]:
-    """The arrays with those under `prefix` stacked along an axis: one for each array of a layer, in the place of the
-    first layer's. Raises what `layers_under` and `joined` raise."""
+    """Stack the arrays under `prefix` along an axis, each stack in the place of the first layer's array.
+
+    Raises the errors of `layers_under` and `joined`.
+    """
     return joined(arrays, layers_under(arrays, prefix, axis, nested=nested))
 
 
 def unstack_names(
     arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *, nested: bool = False
 ) -> list[SavedArray]:
-    """The arrays with each of those under `prefix` taken apart along an axis, the inverse of `stack_names`. Raises what
-    `stacks_under` and `taken_apart` raise."""
+    """Unstack the arrays under `prefix` along an axis: the inverse of `stack_names`.
+
+    Raises the errors of `stacks_under` and `taken_apart`.
+    """
     return taken_apart(arrays, stacks_under(arrays, prefix, axis, nested=nested))
 
 
 def layers_under(arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *, nested: bool = False) -> list[Group]:
-    """The groups of the arrays of layers under `prefix`, which are to be stacked along an axis.
+    """Return the groups of layer arrays under `prefix`, to be stacked along an axis.
 
-    Where stacks are `nested`, they have two axes there, chunks and layers of a chunk.
-
-    Raises ScanifyError where no name begins so, where a layer or an array of one is missing, and where names under the
-    prefix belong to no layer.
+    With `nested`, stacks have two axes for layers, chunks and layers of a chunk. Raises ScanifyError if no name
+    matches, if a layer or one of its arrays is missing, or if names under the prefix belong to no layer.
     """
     return [group for found in _lists(arrays, prefix) for group in found.groups(prefix, axis, nested=nested)]
 
 
 def stacks_under(arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *, nested: bool = False) -> list[Group]:
-    """The groups of the arrays under `prefix`, which are to be taken apart along an axis.
+    """Return the groups of the stacked arrays under `prefix`, to be unstacked along an axis.
 
-    Raises ScanifyError where no name begins so, where they do not all have the same number of layers along the axis,
-    and where they are numbered already.
+    Raises ScanifyError if no name matches, if the arrays differ in their number of layers, or if they are numbered
+    already.
     """
     found: dict[str, list[tuple[SavedArray, str, str]]] = {}
     for array in arrays:
@@ -162,7 +163,7 @@ def stacks_under(arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *,
 def joined(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[SavedArray]:
     """Stack the arrays of each group; the stack takes the place of the first layer's array.
 
-    Raises ScanifyError where layers differ in shape or dtype, and where two arrays would have one name.
+    Raises ScanifyError if layers differ in shape or dtype, or if two arrays would have the same name.
     """
     named = {array.name: array for array in arrays}
     made = {
@@ -174,9 +175,9 @@ def joined(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[SavedA
 
 
 def taken_apart(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[SavedArray]:
-    """Take the stacked array of each group apart: the inverse of `joined`.
+    """Unstack the array of each group: the inverse of `joined`.
 
-    Raises ScanifyError where two arrays would have one name.
+    Raises ScanifyError if two arrays would have the same name.
     """
     known = {group.whole: group for group in groups}
     return _checked(
@@ -191,8 +192,10 @@ def taken_apart(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[S
 
 
 def demand_axis(arrays: Sequence[SavedArray], groups: Sequence[Group], prefix: Prefix, *, stacks: bool) -> None:
-    """Raise ScanifyError unless axis 0 alone can be that of the layers: unless the arrays of a layer have no axes but
-    those that an earlier step stacked."""
+    """Raise ScanifyError unless axis 0 must be the layer axis.
+
+    It must be if the arrays of a layer have no axes except those stacked in an earlier step.
+    """
     named = {array.name: array for array in arrays}
     used = [named[name] for group in groups for name in (group.layers if stacks else [group.whole])]
     behind = 0 if stacks else len(groups[0].axes)
@@ -207,10 +210,10 @@ def demand_axis(arrays: Sequence[SavedArray], groups: Sequence[Group], prefix: P
 
 
 def demand_order(groups: Sequence[Group], last: dict[str, tuple[bool, str]], prefix: Prefix, *, stacks: bool) -> None:
-    """Raise ScanifyError if an earlier step leaves the layers of a group behind another axis of layers.
+    """Raise ScanifyError if an earlier step leaves the layers of a group behind another layer axis.
 
-    `last`: for the name of each array that a step has made, whether it was stacked, and what follows the number of the
-    layer; those of this step are put in.
+    `last` maps the name of each array made by a step to whether it was stacked and to the part of the name after the
+    layer's number; the arrays of this step are added.
     """
     for group in groups:
         for name in group.layers if stacks else (group.whole,):
@@ -226,7 +229,7 @@ def demand_order(groups: Sequence[Group], last: dict[str, tuple[bool, str]], pre
 
 @dataclass
 class _List:
-    """The arrays of one list of layers: by what follows the number, then by number."""
+    """The arrays of one list of layers, by the part of the name after the number, then by number."""
 
     base: str
     before: str
@@ -299,7 +302,7 @@ def _lists(arrays: Sequence[SavedArray], prefix: Prefix) -> list[_List]:
 def _count(
     base: str, arrays: Sequence[SavedArray], rests: Sequence[str], axis: int, *, nested: bool
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes of the layers, and their sizes."""
+    """Return the layer axes and their sizes."""
     numbered = [array.name for array, rest in zip(arrays, rests, strict=False) if _INDEX.match(rest)]
     if numbered:
         raise ScanifyError(
@@ -331,7 +334,7 @@ def _count(
 
 
 def _index_text(index: int, head: str, rest: str) -> str:
-    """A layer's number in the manner of the names around it: `.layers[3].w`, `layers/3/w`, `layers.3.w`."""
+    """Format a layer's number like the surrounding names: `.layers[3].w`, `layers/3/w`, `layers.3.w`."""
     if head[0] in ".[":
         return f"[{index}]"
     return f"/{index}" if "/" in (rest[:1], *head) else f".{index}"
@@ -347,7 +350,7 @@ def _checked(arrays: list[SavedArray]) -> list[SavedArray]:
 
 
 def _like(column: dict[int, SavedArray], number: int) -> str:
-    """The name that an array of another layer would have."""
+    """Return the name that an array of another layer would have."""
     other, array = next(iter(column.items()))
     places = [found for found in _INDEX.finditer(array.name) if int(found["plain"] or found["bracketed"]) == other]
     if not places:

@@ -1,8 +1,8 @@
-"""A saved array as the stretches of bytes that it is made of, and stacks and layers of such.
+"""A saved array as a sequence of byte ranges, and stacking and unstacking of such arrays.
 
-In C order the bytes of a stack are those of its layers, one after another, or by turns if the layers lie along a later
-axis. So a stack is made of layers, and a layer is taken out of a stack, without looking at a single number: whatever
-the dtype is, nothing is rounded.
+In C order, the bytes of a stack are the concatenated bytes of its layers, or interleaved blocks of them if the layer
+axis is not the first. So arrays are stacked and unstacked without interpreting any value: nothing is rounded, whatever
+the dtype.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,12 @@ from typing import Any
 
 from scanify.errors import ScanifyError
 
-EMPTY = "None"  # the dtype of a leaf that is None, which some formats keep: all layers have it, and so has their stack
+EMPTY = "None"  # the dtype of a leaf that is None, which some formats store; the stack of such leaves is None, too
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """`size` bytes of array number `source` of a file, from byte `start` of that array on."""
+    """`size` bytes of array number `source` of a file, from byte `start` of that array."""
 
     source: int
     start: int
@@ -27,9 +27,9 @@ class Stretch:
 
 @dataclass(frozen=True)
 class SavedArray:
-    """An array by its name, with its dtype in the words of its file, and the stretches that hold its bytes.
+    """A named array with its shape, its dtype as spelled in its file, and the stretches that hold its bytes.
 
-    `known`: it was stacked or taken apart along an axis that is known to be that of layers.
+    `known` is true if the array was stacked or unstacked along an axis known to be a layer axis.
     """
 
     name: str
@@ -44,7 +44,7 @@ class SavedArray:
 
     @property
     def kind(self) -> str:
-        """Dtype and shape as they read in a message."""
+        """Dtype and shape as shown in messages."""
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
     def named(self, name: str) -> "SavedArray":
@@ -52,7 +52,7 @@ class SavedArray:
 
 
 def chunks_of(count: int) -> tuple[int, int]:
-    """How many chunks of how many layers a nested scan of Flax Linen has, as the target linen writes one."""
+    """Return the number and size of chunks in a nested scan of Flax Linen, as written by the target linen."""
     size = max(number for number in range(1, count + 1) if number * number <= count and count % number == 0)
     return count // size, size
 
@@ -60,9 +60,9 @@ def chunks_of(count: int) -> tuple[int, int]:
 def stack(
     name: str, layers: Sequence[SavedArray], counts: Sequence[int] | None = None, axes: Sequence[int] = (0,)
 ) -> SavedArray:
-    """The layers as one array, along new axes of it: one, or several of these sizes, of which the last runs fastest.
+    """Stack layers along one new axis, or along several of the sizes `counts`, of which the last varies fastest.
 
-    Raises ScanifyError where two of them differ in shape or dtype, or are not whole bytes where they are cut.
+    Raises ScanifyError if layers differ in shape or dtype, or if their blocks are not whole bytes.
     """
     first = layers[0]
     for layer in layers[1:]:
@@ -86,9 +86,9 @@ def stack(
 
 
 def apart(array: SavedArray, names: Sequence[str], axes: Sequence[int] = (0,)) -> list[SavedArray]:
-    """The entries along these axes, the inverse of `stack`.
+    """Return the entries along these axes: the inverse of `stack`.
 
-    Raises ScanifyError where they do not begin and end at whole bytes.
+    Raises ScanifyError if the entries do not begin and end at whole bytes.
     """
     if array.dtype == EMPTY:
         return [array.named(name) for name in names]
@@ -103,7 +103,7 @@ def apart(array: SavedArray, names: Sequence[str], axes: Sequence[int] = (0,)) -
 
 
 def _block(shape: tuple[int, ...], axes: Sequence[int], nbytes: int, array: SavedArray) -> int:
-    """How many bytes stand one after another both in an array and in its layers."""
+    """Return the number of bytes that are contiguous both in an array and in its layers."""
     count = prod(shape[: max(axes) + 1])
     size, rest = divmod(nbytes, count) if count else (0, 0)
     if rest:
@@ -115,7 +115,7 @@ def _block(shape: tuple[int, ...], axes: Sequence[int], nbytes: int, array: Save
 
 
 def _blocks(shape: tuple[int, ...], axes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """For each block of an array, in order: the number of its layer, and the number of the block in that layer."""
+    """Yield, for each block of an array, the number of its layer and the number of the block in that layer."""
     lead = shape[: max(axes) + 1]
     others = [axis for axis in range(len(lead)) if axis not in axes]
     for at in product(*map(range, lead)):
@@ -130,7 +130,7 @@ def _number(at: Sequence[int], shape: Sequence[int], axes: Sequence[int]) -> int
 
 
 def _cut(stretches: Sequence[Stretch], start: int, size: int) -> tuple[Stretch, ...]:
-    """The bytes from `start` on of stretches that stand one after another."""
+    """Return the bytes from `start` in concatenated stretches."""
     found, at = [], 0
     for stretch in stretches:
         low, high = max(start, at), min(start + size, at + stretch.size)
@@ -143,7 +143,7 @@ def _cut(stretches: Sequence[Stretch], start: int, size: int) -> tuple[Stretch, 
 
 
 def _joined(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
-    """The same bytes in as few stretches as there can be."""
+    """Merge adjacent stretches."""
     found: list[Stretch] = []
     for stretch in stretches:
         last = found[-1] if found else None

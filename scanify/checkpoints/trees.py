@@ -1,6 +1,6 @@
-"""From the leaves of a list of layers to those of a stack and back, in files that have leaves in order and no names.
+"""Convert the leaves of a list of layers to those of a stack and back, for files without names.
 
-What stands where is told by the rewritten model alone: each of its stacks is a list of layers at the same place.
+The position of each leaf follows from the rewritten model: each of its stacks replaces a list of layers.
 """
 
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ _KINDS = {bool: "b", int: "iu", float: "f", complex: "c"}
 
 @dataclass(frozen=True)
 class Converted:
-    """The arrays of the new file in its order, and pairs of the old one that must be equal, of which one is kept."""
+    """The arrays of the new file in order, and pairs of old arrays that must be equal, of which one is kept."""
 
     arrays: list[SavedArray]
     equal: list[tuple[SavedArray, SavedArray]]
 
 
 def stack_leaves(arrays: Sequence[SavedArray], like: Any) -> Converted:
-    """The leaves of a list form as those of `like`, which holds stacks.
+    """Convert the leaves of the list form to the leaves of `like`, which has stacks.
 
-    Raises ScanifyError where they are more or fewer, or of another shape or dtype, with their places.
+    Raises ScanifyError with the places if their number, a shape or a dtype does not match.
     """
     parts, names = _forms(like)
     _check(arrays, [(part.name, part.shape, part.dtype) for part in parts], _whole(parts, names), "list", "stacked")
@@ -59,7 +59,7 @@ def stack_leaves(arrays: Sequence[SavedArray], like: Any) -> Converted:
 
 
 def unstack_leaves(arrays: Sequence[SavedArray], like: Any) -> Converted:
-    """The leaves of `like`, which holds stacks, as those of its list form: the inverse of `stack_leaves`."""
+    """Convert the leaves of `like`, which has stacks, to its list form: the inverse of `stack_leaves`."""
     parts, names = _forms(like)
     whole = _whole(parts, names)
     _check(arrays, whole, [(part.name, part.shape, part.dtype) for part in parts], "stacked", "list")
@@ -93,7 +93,7 @@ def _forms(like: Any) -> tuple[list[Part], list[str]]:
 
 
 def _whole(parts: Sequence[Part], names: Sequence[str]) -> list[_Outline]:
-    """The leaves of the stacked form."""
+    """Return the leaves of the stacked form."""
     outlines = {part.leaf: part for part in parts}
     return [
         (names[leaf], tuple(getattr(part.value, "shape", ())), part.dtype) for leaf, part in sorted(outlines.items())
@@ -107,7 +107,7 @@ def _check(
     form: str,
     other: str,
 ) -> None:
-    """Raises ScanifyError where the arrays are not those that are expected."""
+    """Raise ScanifyError if the arrays do not match the expected ones."""
     wrong = [
         f"leaf {at} is {array.kind}, expected {_text(outline)} for {outline[0]}"
         for at, (array, outline) in enumerate(zip(arrays, expected, strict=False))
@@ -127,9 +127,9 @@ def _fits(array: SavedArray, outline: _Outline) -> bool:
     _, shape, dtype = outline
     if array.shape != shape:
         return False
-    if isinstance(dtype, type):  # a Python number, which is an array in the file
+    if isinstance(dtype, type):  # a Python number, stored as an array
         return numpy_dtype(array.dtype).kind in _KINDS[dtype]
-    # To NumPy's format the dtypes of ml_dtypes are bytes.
+    # In NumPy's format, dtypes of ml_dtypes are raw bytes.
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
     return numpy_dtype(array.dtype) == numpy_dtype(descr)
 

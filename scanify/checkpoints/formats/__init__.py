@@ -1,1 +1,1 @@
-"""The files that arrays are saved in: which arrays are in one, where their bytes are, and how one is written."""
+"""Checkpoint formats: the arrays in a file, the location of their bytes, and how to write a file."""

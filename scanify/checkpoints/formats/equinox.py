@@ -1,6 +1,7 @@
-"""What `equinox.tree_serialise_leaves` writes: the leaves in NumPy's format one after another, without names.
+"""Files of `equinox.tree_serialise_leaves`: the leaves in NumPy's format one after another, without names.
 
-Often a line of JSON with the hyperparameters stands before them (https://docs.kidger.site/equinox/examples/serialisation/).
+They often begin with a line of JSON with the hyperparameters
+(https://docs.kidger.site/equinox/examples/serialisation/).
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,12 +15,11 @@ from scanify.checkpoints.formats.opened import Opened, chunks
 from scanify.checkpoints.saved_array import SavedArray, Stretch
 from scanify.errors import ScanifyError
 
-_LOOKED_AT = 1 << 20  # bytes before the first array
+_LOOKED_AT = 1 << 20  # bytes searched for the first array
 
 
 class EquinoxFile(Opened):
-    """A file of serialised leaves, open for reading. The arrays are called by their numbers. `about` is what stands
-    before the first."""
+    """A file of serialised leaves, open for reading. Arrays are named by number; `about` is the data before them."""
 
     def __init__(self, file: Any, where: str) -> None:
         self._file, self._where = file, where
@@ -38,7 +38,7 @@ class EquinoxFile(Opened):
             file.seek(at)
             array, fortran = read_header(file, len(found), f"leaf {len(found)}", where)
             if fortran:
-                # NumPy arrays alone are saved so; that the order is another would have to be said in the new file.
+                # Only NumPy arrays are saved like this; the new file would have to record the order as well.
                 raise ScanifyError(
                     f"{where}: {array.name} is a NumPy array in Fortran order, whose layers are not one after another; "
                     "save it as `numpy.ascontiguousarray`"
@@ -70,7 +70,7 @@ class EquinoxFile(Opened):
 
 
 def write_equinox(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
-    """Write the arrays in their order, whose bytes are in `opened`, after what stood before the first."""
+    """Write the arrays in order, with bytes from `opened`, after the data that preceded the first array."""
     file.write(about or b"")
     for array in arrays:
         write_header(file, array.dtype, array.shape)

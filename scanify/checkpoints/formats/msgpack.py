@@ -1,7 +1,7 @@
 """Files of `flax.serialization.to_bytes`: nested maps in msgpack, whose arrays are extensions of type 1.
 
-The names are the keys on the way to an array, joined by dots. The format is that of flax/serialization.py, which writes
-arrays of more than 2**30 bytes in chunks; the package msgpack, which Flax needs too, reads and writes it.
+The name of an array is its path of keys, joined by dots. The format is defined by flax/serialization.py, which writes
+arrays of more than 2**30 bytes in chunks; it is read and written with the package msgpack, which Flax requires too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scanify.checkpoints.saved_array import EMPTY, SavedArray, Stretch
 from scanify.errors import ScanifyError
 
 LARGEST = 1 << 30
-"""Bytes of an array above which it is written in chunks, as Flax does."""
+"""The size in bytes above which Flax writes an array in chunks."""
 
 _ARRAY = 1  # the extension type of an array
 _CHUNKED = "__msgpack_chunked_array__"
@@ -30,7 +30,7 @@ Keys = tuple[str, ...]
 
 
 class _FormatError(ValueError):
-    """The file is valid msgpack, but not what `flax.serialization.to_bytes` writes."""
+    """The file is valid msgpack, but not in the format of `flax.serialization.to_bytes`."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,11 @@ class _Array:
 
 
 class MsgpackFile(Opened):
-    """A file of Flax, open for reading. `about` are the values that are not arrays, by their keys, the keys of all
-    values in the order of the file, and the keys of each array by its name."""
+    """A file of Flax, open for reading.
+
+    `about` holds the values that are not arrays, by their keys, the keys of all values in the order of the file, and
+    the keys of each array by its name.
+    """
 
     def __init__(self, path: Path) -> None:
         library = _library(path)
@@ -100,9 +103,9 @@ def is_msgpack(begin: bytes) -> bool:
 
 
 def write_msgpack(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
-    """Write the arrays, whose bytes are in `opened`, and the other values of its file.
+    """Write the arrays, with bytes from `opened`, and the other values of its file.
 
-    Raises ScanifyError if two values would have one name, or a value stands among the arrays of a layer.
+    Raises ScanifyError if two values would have the same name, or if a layer contains a value that is not an array.
     """
     others, order, keys_of = about
     named = {keys_of.get(array.name, tuple(array.name.split("."))): array for array in arrays}
@@ -125,7 +128,7 @@ def _library(path: Path) -> Any:
 
 
 def _map(pairs: Sequence[tuple[Any, Any]]) -> Any:
-    """A map as a dict; the array if the map holds the chunks of one."""
+    """Convert pairs to a dict, or to the array if they are the chunks of one."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if not isinstance(key, str):
@@ -151,7 +154,7 @@ def _checked(array: _Array) -> _Array:
 
 
 def _entries(tree: Mapping[str, Any], above: Keys) -> Iterator[tuple[Keys, Any]]:
-    """The values of nested maps, each with its keys. An empty map is a value."""
+    """Yield the values of nested maps, each with its keys. An empty map counts as a value."""
     for key, value in tree.items():
         keys = (*above, key)
         if isinstance(value, dict) and value:
@@ -163,7 +166,7 @@ def _entries(tree: Mapping[str, Any], above: Keys) -> Iterator[tuple[Keys, Any]]
 
 
 def _in_order(order: Sequence[Keys], named: dict[Keys, SavedArray], others: dict[Keys, Any]) -> list[tuple[Keys, Any]]:
-    """All values in the order of the file; a new array is where the first array is that it is made of."""
+    """Return all values in the order of the file; a new array takes the place of the first array it consists of."""
     found: list[tuple[Keys, Any]] = []
     waiting = list(named.items())[::-1]
     known = set(order)
@@ -189,7 +192,7 @@ def _put(tree: dict[str, Any], keys: Keys, value: Any) -> None:
 
 
 def _check_others(others: dict[Keys, Any], before: set[Keys], after: set[Keys]) -> None:
-    """Raise ScanifyError if a value that is no array stands among arrays that are now elsewhere."""
+    """Raise ScanifyError if a value that is not an array is next to arrays that were moved elsewhere."""
     for keys in others:
         beside = {name[: len(keys) - 1] for name in before} if len(keys) > 1 else set()
         left = {name[: len(keys) - 1] for name in after}
@@ -216,7 +219,7 @@ def _write(file: IO[bytes], packer: Any, opened: Any, value: Any) -> None:
 
 
 def _packed(packer: Any, dtype: str, shape: tuple[int, ...], data: bytes) -> Any:
-    """An array as the values that Flax writes for it."""
+    """Convert an array to the values that Flax writes for it."""
     if len(data) <= LARGEST:
         library = importlib.import_module("msgpack")
         return library.ExtType(_ARRAY, library.packb((shape, dtype, data)))
@@ -228,7 +231,7 @@ def _packed(packer: Any, dtype: str, shape: tuple[int, ...], data: bytes) -> Any
 
 
 def _dtype_named(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of this name, or bytes of its width if the name is one of ml_dtypes."""
+    """Return the NumPy dtype with this name, or bytes of the same width if it is a dtype of ml_dtypes."""
     try:
         return np.dtype(name)
     except TypeError:

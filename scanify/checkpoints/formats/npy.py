@@ -1,4 +1,4 @@
-"""The header that stands before the bytes of an array in NumPy's format, read and written as text."""
+"""Read and write the header of an array in NumPy's format as text."""
 
 import ast
 import io
@@ -16,10 +16,10 @@ MAGIC = b"\x93NUMPY"
 
 
 def read_header(file: Any, source: int, name: str, where: str) -> tuple[SavedArray, bool]:
-    """The array that begins here, number `source` of its file, and whether it is in Fortran order. Its bytes follow.
+    """Read the header of array number `source` of a file, and whether it is in Fortran order. Its bytes follow.
 
-    The dtype is as it is written: NumPy makes `|V2` of the `<V2` that stands for bfloat16. Raises ScanifyError
-    where the array holds Python objects, which are not bytes of their own, and where this is no header.
+    The dtype is returned as written, since NumPy would turn the `<V2` of a bfloat16 into `|V2`. Raises ScanifyError if
+    the header is invalid, or if the array holds Python objects, which are pickled.
     """
     try:
         version = np.lib.format.read_magic(file)
@@ -35,7 +35,7 @@ def read_header(file: Any, source: int, name: str, where: str) -> tuple[SavedArr
 
 
 def numpy_dtype(dtype: Any) -> "np.dtype[Any]":
-    """The dtype of a header. Of those that are none of NumPy's, as the `<f1` of a float8, the width is known."""
+    """Return the dtype of a header. For dtypes unknown to NumPy, such as the `<f1` of a float8, use the width."""
     try:
         return np.lib.format.descr_to_dtype(dtype)
     except TypeError:
@@ -46,7 +46,7 @@ def numpy_dtype(dtype: Any) -> "np.dtype[Any]":
 
 
 def write_header(file: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> None:
-    """The header that `numpy.save` writes for an array of this dtype and shape."""
+    """Write the header that `numpy.save` writes for an array of this dtype and shape."""
     text = io.BytesIO()
     np.lib.format.write_array_header_1_0(text, {"descr": dtype, "fortran_order": False, "shape": shape})
     file.write(text.getvalue())

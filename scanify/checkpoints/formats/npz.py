@@ -1,4 +1,4 @@
-"""NumPy archives (`numpy.savez`): a zip file with one file in NumPy's format for each array."""
+"""NumPy archives (`numpy.savez`): a zip file with one file in NumPy's format per array."""
 
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _END = ".npy"
 
 
 class NpzFile(Opened):
-    """A NumPy archive, open for reading. `about` is how its members are compressed."""
+    """A NumPy archive, open for reading. `about` is the compression of its members."""
 
     in_turn = True
 
@@ -27,8 +27,8 @@ class NpzFile(Opened):
         except zipfile.BadZipFile as error:
             raise ScanifyError(f"{path}: is no NumPy archive: {error}") from None
         self._members: list[tuple[str, int]] = []  # with the length of the header
-        self._open: tuple[int, Any] | None = None  # the member that is being read
-        self._turned: dict[int, bytes] = {}  # of the array that is in Fortran order and being read, in C order
+        self._open: tuple[int, Any] | None = None  # the open member
+        self._turned: dict[int, bytes] = {}  # the last array read in Fortran order, converted to C order
         self._fortran: set[int] = set()
         infos = self._zip.infolist()
         self.about: Any = max((info.compress_type for info in infos), default=zipfile.ZIP_STORED)
@@ -57,7 +57,7 @@ class NpzFile(Opened):
         return numpy_dtype(dtype)
 
     def _member(self, source: int) -> Any:
-        """The member, left open for what is read from it next: to go on in a compressed one costs nothing."""
+        """Return a member, left open so that the next read of a compressed one continues where the last one ended."""
         if self._open is None or self._open[0] != source:
             if self._open is not None:
                 self._open[1].close()
@@ -65,7 +65,7 @@ class NpzFile(Opened):
         return self._open[1]
 
     def _of_turned(self, stretch: Stretch) -> Iterator[bytes]:
-        """Of an array in Fortran order the layers are not one after another: it is read whole."""
+        """Read an array in Fortran order as a whole, since its layers are not contiguous."""
         if stretch.source not in self._turned:
             with self._zip.open(self._members[stretch.source][0]) as file:
                 self._turned = {stretch.source: np.lib.format.read_array(file).tobytes()}
@@ -79,7 +79,7 @@ class NpzFile(Opened):
 
 
 def write_npz(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
-    """Write the arrays, whose bytes are in `opened`, compressed as `about` says."""
+    """Write the arrays, with bytes from `opened`, using the compression in `about`."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED if about is None else about) as archive:
         for array in arrays:
             with archive.open(f"{array.name}{_END}", "w", force_zip64=True) as member:

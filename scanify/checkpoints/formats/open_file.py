@@ -1,4 +1,4 @@
-"""Which format a file has: by its name, and where that does not say, by what it begins with."""
+"""Detect the format of a file by its suffix, or by its first bytes if the suffix is unknown."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ _LOOKED_AT = 1 << 16
 
 
 def format_of(path: Path) -> str:
-    """The format of a file. Raises ScanifyError where there is no such file, or it has none of the known formats."""
+    """Return the format of a file. Raises ScanifyError if it does not exist or its format is unknown."""
     if is_orbax(path):
         return ORBAX
     if not path.is_file():
@@ -56,7 +56,7 @@ def format_of(path: Path) -> str:
 
 
 def open_file(path: Path) -> Any:
-    """A checkpoint, open for reading."""
+    """Open a checkpoint for reading."""
     return OPEN[format_of(path)](path)
 
 

@@ -1,4 +1,4 @@
-"""What all formats have in common: a file that is open for reading, whose bytes are taken piece by piece."""
+"""The common interface of all formats: a file open for reading, whose bytes are read in pieces."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -12,29 +12,29 @@ import numpy as np
 from scanify.checkpoints.saved_array import SavedArray, Stretch
 from scanify.errors import ScanifyError
 
-CHUNK = 8 << 20  # bytes that are in memory at a time
+CHUNK = 8 << 20  # the number of bytes held in memory at a time
 
 
 class Opened(ABC):
-    """A file with arrays. `about` is what it says beside them, in the form that its own writer takes."""
+    """A file with arrays. `about` holds its other contents, in the form that the format's writer expects."""
 
     arrays: Sequence[SavedArray]
     about: Any
-    in_turn = False  # True if reading from two arrays by turns reads each of them from its start again
+    in_turn = False  # True if alternating reads from two arrays restart each of them
 
     @abstractmethod
     def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:
-        """The bytes of a stretch, at most `CHUNK` of them at a time."""
+        """Yield the bytes of a stretch, at most `CHUNK` at a time."""
 
     @abstractmethod
     def numpy_dtype(self, dtype: Any) -> "np.dtype[Any]":
-        """What NumPy calls a dtype of the file; bytes where it is none of NumPy's own."""
+        """Return the NumPy dtype for a dtype of the file, or bytes of the same width if NumPy has none."""
 
     @abstractmethod
     def close(self) -> None: ...
 
     def bytes_in(self, array: SavedArray) -> Iterator[bytes]:
-        """The bytes of an array, in order."""
+        """Yield the bytes of an array, in order."""
         sources = [stretch.source for stretch in array.stretches]
         changes = sum(one != other for one, other in pairwise(sources))
         if not self.in_turn or changes < len(set(sources)):
@@ -50,7 +50,7 @@ class Opened(ABC):
         yield found.tobytes()
 
     def read(self, array: SavedArray, expected: Any = None) -> "np.ndarray[Any, Any]":
-        """An array as one of NumPy. Bytes that are as wide as the `expected` dtype are of that one."""
+        """Read an array as a NumPy array. Raw bytes as wide as the `expected` dtype are viewed as that dtype."""
         dtype = self.numpy_dtype(array.dtype)
         if expected is not None and dtype.kind == "V" and dtype.itemsize == np.dtype(expected).itemsize:
             dtype = np.dtype(expected)
@@ -62,7 +62,7 @@ class Opened(ABC):
         return flat.view(dtype).reshape(array.shape)
 
     def demand_equal(self, pairs: Sequence[tuple[SavedArray, SavedArray]]) -> None:
-        """Raises ScanifyError where layers that are to share an array do not have the same one."""
+        """Raise ScanifyError if two arrays that the tree keeps only once are not equal."""
         for one, other in pairs:
             if one.stretches != other.stretches and b"".join(self.bytes_in(one)) != b"".join(self.bytes_in(other)):
                 raise ScanifyError(
@@ -78,12 +78,12 @@ class Opened(ABC):
 
 
 def whole(name: str, dtype: Any, shape: tuple[int, ...], nbytes: int, source: int) -> SavedArray:
-    """An array as it stands in its file: all of its bytes."""
+    """An array that consists of all bytes of an array in a file."""
     return SavedArray(name, dtype, shape, (Stretch(source, 0, nbytes),) if nbytes else ())
 
 
 def chunks(file: Any, start: int, size: int, path: Path) -> Iterator[bytes]:
-    """`size` bytes of an open file from `start` on. Raises EOFError where it ends before."""
+    """Yield `size` bytes of an open file from `start`. Raises EOFError if the file ends before."""
     file.seek(start)
     while size:
         data = file.read(min(size, CHUNK))

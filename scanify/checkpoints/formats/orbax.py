@@ -1,7 +1,7 @@
-"""Folders of orbax (`StandardCheckpointer`, `PyTreeCheckpointer`): a tree of arrays, each read and written by itself.
+"""Folders of orbax (`StandardCheckpointer`, `PyTreeCheckpointer`): trees of arrays, read and written one by one.
 
-The names are the keys on the way to an array with dots between, as orbax has them. New arrays are laid down in
-temporary files first, which orbax is given as `numpy.memmap`, so that they need not be in memory together.
+The name of an array is its path of keys joined by dots, as in orbax. New arrays are first written to temporary files
+and passed to orbax as `numpy.memmap`, so that they need not fit into memory together.
 """
 
 import importlib.util
@@ -28,8 +28,10 @@ def is_orbax(path: Path) -> bool:
 
 
 class OrbaxFolder(Opened):
-    """A folder of orbax, open for reading. `about` says which nodes of the tree are sequences, and which leaves are
-    Python numbers."""
+    """A folder of orbax, open for reading.
+
+    `about` holds the nodes that are sequences, and the types of leaves that are Python numbers.
+    """
 
     in_turn = True
 
@@ -90,7 +92,7 @@ class OrbaxFolder(Opened):
 
     def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:
         if self._last is None or self._last[0] != stretch.source:
-            self._last = None  # before the next is read
+            self._last = None  # frees the memory before the next array is read
             self._last = stretch.source, self._restored(self.arrays[stretch.source].name)
         data = memoryview(self._last[1])[stretch.start : stretch.start + stretch.size]
         return (bytes(data[at : at + CHUNK]) for at in range(0, len(data), CHUNK))
@@ -120,7 +122,7 @@ class OrbaxFolder(Opened):
 
 
 def write_orbax(folder: Path, opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
-    """Write the arrays, whose bytes are in `opened`, as a folder of orbax."""
+    """Write the arrays, with bytes from `opened`, as a folder of orbax."""
     import orbax.checkpoint as ocp
 
     sequences, numbers = about
@@ -153,7 +155,7 @@ def _put(tree: dict[str, Any], keys: Sequence[str], value: Any) -> None:
 
 
 def _listed(node: Any, path: tuple[str, ...], sequences: set[tuple[str, ...]], nodes: set[tuple[str, ...]]) -> Any:
-    """The tree with lists where the old one had sequences, and where numbered layers are new in it."""
+    """Replace dicts by lists where the old tree had sequences, or where new nodes are numbered layers."""
     if not isinstance(node, dict):
         return node
     inner = {key: _listed(value, (*path, key), sequences, nodes) for key, value in node.items()}

@@ -1,7 +1,7 @@
 """safetensors files: a length, a header in JSON, and the bytes of all arrays one after another.
 
-The format is that of https://github.com/huggingface/safetensors, read and written here by itself: that package reads
-whole arrays, and does not know every dtype.
+The format (https://github.com/huggingface/safetensors) is read and written without the package of that name, which
+reads whole arrays and does not know every dtype.
 """
 
 import json
@@ -26,7 +26,7 @@ _NUMPY = {
     "C64": "complex64",
 }
 _LENGTH = struct.Struct("<Q")
-_LONGEST = 100_000_000  # bytes of a header, as the format has it
+_LONGEST = 100_000_000  # the largest header in bytes that the format allows
 
 
 class SafetensorsFile(Opened):
@@ -74,7 +74,7 @@ class SafetensorsFile(Opened):
 
 
 def _header(file: IO[bytes], path: Path) -> tuple[dict[str, Any], int]:
-    """The header, and where the bytes of the arrays begin."""
+    """Return the header and the offset of the arrays' bytes."""
     data = file.read(_LENGTH.size)
     length = _LENGTH.unpack(data)[0] if len(data) == _LENGTH.size else _LONGEST + 1
     if length > _LONGEST:
@@ -86,10 +86,10 @@ def _header(file: IO[bytes], path: Path) -> tuple[dict[str, Any], int]:
 
 
 def _check_size(path: Path, name: str, dtype: object, shape: object, nbytes: int) -> None:
-    """Raise ScanifyError where an array of this dtype and shape does not have so many bytes."""
+    """Raise ScanifyError if an array of this dtype and shape does not have `nbytes` bytes."""
     sizes = shape if isinstance(shape, list) else [None]
     if isinstance(dtype, str) and all(isinstance(size, int) and size >= 0 for size in sizes):
-        expected = -(-_bits(dtype) * math.prod(sizes) // 8)  # some dtypes share bytes
+        expected = -(-_bits(dtype) * math.prod(sizes) // 8)  # some dtypes are narrower than a byte
         if nbytes == expected:
             return
     raise ScanifyError(
@@ -99,7 +99,7 @@ def _check_size(path: Path, name: str, dtype: object, shape: object, nbytes: int
 
 
 def write_safetensors(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
-    """Write the arrays, whose bytes are in `opened`; arrays of wide dtypes first, so that all of them are aligned."""
+    """Write the arrays, with bytes from `opened`; those of wide dtypes come first so that all are aligned."""
     ordered = sorted(arrays, key=lambda array: (-_bits(array.dtype), array.name))
     header: dict[str, Any] = {} if about is None else {"__metadata__": about}
     at = 0
@@ -119,6 +119,6 @@ def write_safetensors(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray]
 
 
 def _bits(dtype: str) -> int:
-    """The width of `BF16`, `F8_E4M3`, `I64`, `BOOL`."""
+    """Return the width in bits of a dtype such as `BF16`, `F8_E4M3`, `I64` or `BOOL`."""
     digits = "".join(c for c in dtype.partition("_")[0] if c.isdigit())
     return int(digits) if digits else 8
