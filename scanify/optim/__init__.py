@@ -1,5 +1,7 @@
-"""Optimisers of models with stacks: layers seen one by one, and masks and labels as those of a list. Needs jax, equinox
-and, where it wraps an optimiser, optax."""
+"""Optimisers for models with stacks: layers seen one by one, with masks and labels as for a list.
+
+Needs jax and equinox; wrapping an optimiser also needs optax.
+"""
 
 from scanify.optim.label_tree import label_tree as label_tree
 from scanify.optim.per_layer import per_layer as per_layer

@@ -1,7 +1,8 @@
-"""A program that computes many results, of which those of equal layers are computed at once by `jax.vmap`.
+"""Evaluate a program with many results, computing the results of equal layers at once by `jax.vmap`.
 
-What only one layer's results need is a program of that layer. Layers whose programs are the same but for what they read
-are one class: what differs is stacked, and the program is mapped over it. All else is computed once, as it stands.
+Equations needed by the results of a single layer form the program of that layer. Layers whose programs differ only in
+their inputs are one class: the differing inputs are stacked, and the program is mapped over them. Everything else is
+computed once, unchanged.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,15 +19,17 @@ from scanify.nn.programs.one_by_one import one_by_one
 from scanify.nn.programs.skeleton import Known, skeleton
 from scanify.optim.without_calls import part_of
 
-Owner = tuple[int, int]  # how many layers a list has, and which of them
+Owner = tuple[int, int]  # the number of layers in a list, and the index of one of them
 
-_SEVERAL: Any = "several"  # layers, or none
+_SEVERAL: Any = "several"  # used by several layers, or by none
 
 
 @dataclass(frozen=True)
 class Row:
-    """An input of a program: an array, or a row of one; `rows` has a number for each stack around it, and `axes` the
-    axis along which that has its layers."""
+    """An input of a program: an array, or a row of one.
+
+    `rows` holds an index for each enclosing stack, and `axes` the layer axis of each.
+    """
 
     array: Any
     rows: tuple[int, ...]
@@ -41,7 +44,7 @@ class Row:
         return self.array[self._at(self.rows)] if self.rows else self.array
 
     def column(self) -> Any:
-        """What all rows of the outermost stack have at this place, layers first."""
+        """Return the values of all rows of the outermost stack at this place, layers first."""
         within = self.array[self._at((slice(None), *self.rows[1:]))] if len(self.rows) > 1 else self.array
         axis = self.axes[0] - sum(other < self.axes[0] for other in self.axes[1:])
         return jnp.moveaxis(within, axis, 0) if axis else within
@@ -53,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one layer computes for itself: an open jaxpr, the variables that it reads, the numbers of its results."""
+    """The program of one layer: an open jaxpr, the variables it reads, and the indices of its results."""
 
     jaxpr: Any
     reads: tuple[Any, ...]
@@ -62,11 +65,11 @@ class _Part:
 
 
 class Results:
-    """What a program gives, by numbers."""
+    """The results of a program, by index."""
 
     def __init__(self) -> None:
         self._plain: dict[int, Any] = {}
-        self._mapped: dict[int, tuple[Any, int]] = {}  # an array of several results, and the place of this one
+        self._mapped: dict[int, tuple[Any, int]] = {}  # an array of several results, and the index of this one
 
     def add(self, number: int, value: Any) -> None:
         self._plain[number] = value
@@ -82,7 +85,7 @@ class Results:
         return array[at]
 
     def column(self, numbers: Sequence[int]) -> Any:
-        """Several results stacked."""
+        """Stack several results."""
         pieces: dict[int, tuple[Any, list[int], list[int]]] = {}
         for place, number in enumerate(numbers):
             array, at = self._mapped.get(number, (None, 0))
@@ -101,7 +104,7 @@ class Results:
 
 
 def by_layer(closed: Any, inputs: Sequence[Row], owners: Sequence[Owner | None]) -> Results:
-    """The results of a program. `owners` says of each which layer it is of."""
+    """Return the results of a program. `owners` gives the layer of each result, or None."""
     jaxpr, results = closed.jaxpr, Results()
     uses = _uses(jaxpr, owners)
     parts = _parts(jaxpr, uses, owners)
@@ -131,7 +134,7 @@ def by_layer(closed: Any, inputs: Sequence[Row], owners: Sequence[Owner | None])
 
 
 def _run(members: Sequence[_Part], rows: dict[Any, Row], value: Any, results: Results) -> None:
-    """The results of layers that have one program."""
+    """Compute the results of layers that share a program."""
     first = members[0]
     run = partial(jax.core.eval_jaxpr, first.jaxpr, ())
     if len(members) == 1:
@@ -149,7 +152,7 @@ def _run(members: Sequence[_Part], rows: dict[Any, Row], value: Any, results: Re
 
 
 def _stacked(column: Sequence[Any], rows: dict[Any, Row], value: Any) -> Any:
-    """What several layers read at one place of their program, along a new first axis."""
+    """Stack the inputs that several layers read at the same place of their program along a new first axis."""
     read = [rows.get(var) for var in column]
     first = read[0]
     if first is not None and first.rows:
@@ -162,9 +165,9 @@ def _stacked(column: Sequence[Any], rows: dict[Any, Row], value: Any) -> Any:
 
 
 def _uses(jaxpr: Any, owners: Sequence[Owner | None]) -> dict[Any, Any]:
-    """For each variable the layer whose results alone need it, or `_SEVERAL`; what nothing needs is left out."""
+    """Map each variable to the only layer whose results need it, or to `_SEVERAL`; unused variables are left out."""
     found: dict[Any, Any] = {}
-    # What has an effect is done once, in its order, and so is all around it.
+    # With effects, everything is computed once, to keep their order.
     whole = bool(jaxpr.effects)
 
     def note(var: Any, owner: Any) -> None:
@@ -185,7 +188,7 @@ def _uses(jaxpr: Any, owners: Sequence[Owner | None]) -> dict[Any, Any]:
 
 
 def _parts(jaxpr: Any, uses: dict[Any, Any], owners: Sequence[Owner | None]) -> list[_Part]:
-    """What each layer computes for itself, in the order of the layers."""
+    """Return the program of each layer, in the order of the layers."""
     equations: dict[Owner, list[Any]] = {
         owner: [] for owner in sorted({owner for owner in owners if owner is not None})
     }
@@ -216,12 +219,12 @@ def _part(jaxpr: Any, equations: Sequence[Any], results: Sequence[int], known: K
     kinds = tuple(str(var.aval) for var in reads)
     key: Hashable = (owner[0], bones.key, numbers, operands, kinds, _passed(own))
     if one_by_one(own):
-        key = owner  # no other layer's
+        key = owner  # no other layer shares it
     return _Part(own, reads, tuple(results), key)
 
 
 def _passed(jaxpr: Any) -> Hashable:
-    """The results that are no results of an equation: an input as it is, or a number."""
+    """Describe the results that no equation computes: inputs or constants."""
     inputs = {var: at for at, var in enumerate(jaxpr.invars)}
     return tuple(
         (str(var.aval), np.asarray(var.val).tobytes()) if isinstance(var, Literal) else inputs.get(var)
@@ -230,7 +233,7 @@ def _passed(jaxpr: Any) -> Hashable:
 
 
 def _common(jaxpr: Any, uses: dict[Any, Any], needed: set[Any], env: dict[Any, Any], rows: dict[Any, Row]) -> None:
-    """Compute what is needed of several layers, or of none, and keep it in `env`."""
+    """Compute the values needed by several layers or by none, and store them in `env`."""
     equations = [
         equation
         for equation in jaxpr.eqns

@@ -1,4 +1,4 @@
-"""A label for each parameter, told by what it is in a layer."""
+"""A label for each parameter, based on its path and shape in a layer."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,20 +11,21 @@ L = TypeVar("L")
 
 
 def label_tree(label: Callable[[str, Any], L], params: Any) -> Any:
-    """The tree of `label(path, leaf)`, as `optax.multi_transform` and masks take it, for a model that holds stacks.
+    """Return the tree of `label(path, leaf)` for a model with stacks, as used by `optax.multi_transform` and masks.
 
         optax.multi_transform(transforms, lambda params: label_tree(name_of_group, params))
 
     **Arguments:**
 
-    - `label`: is given the path that a parameter has in a model with lists, `.blocks[3].attn.weight`, and the shape and
-        dtype (`jax.ShapeDtypeStruct`) that it has in one layer; and gives a label of any kind.
-    - `params`: the parameters, with stacks; also those that an optimiser within `per_layer` is given, which have none.
+    - `label`: receives the path of a parameter in the model with lists, `.blocks[3].attn.weight`, and its shape and
+        dtype in one layer (`jax.ShapeDtypeStruct`), and returns a label of any kind.
+    - `params`: the parameters, with stacks. Parameters passed to an optimiser inside `per_layer`, which have no stacks,
+        work too.
 
-    What is no array and no number has the label of its path, with the value itself.
+    For a leaf that is neither an array nor a number, `label` receives the path and the value itself.
 
-    **Raises** ValueError where layers of a stack have two labels for one parameter, which a stacked array cannot have:
-    `per_layer` gives an optimiser each layer by itself.
+    **Raises** ValueError if layers of a stack have different labels for the same parameter, which is one stacked array:
+    wrap the optimiser in `per_layer`, which shows it each layer separately.
     """
     leaves, treedef = jax.tree_util.tree_flatten_with_path(params)
     found: dict[int, tuple[str, L]] = {}

@@ -1,4 +1,4 @@
-"""A function of trees with lists of layers, applied to trees with stacks; what is alike is computed at once."""
+"""Apply a function of trees with lists of layers to trees with stacks, computing equal layers at once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from scanify.optim.without_calls import without_calls
 
 
 def on_lists(fn: Callable[[Any], Any], tree: Any, like: Any = None) -> Any:
-    """`fn` of `tree` with a list of layers in place of each stack; with stacks again in what it gives.
+    """Apply `fn` to `tree` with each stack replaced by a list of layers, and stack the lists in its result again.
 
-    `like` has the stacks that the result is to have. Without it, lists whose layers are alike in all but the values of
+    `like` has the stacks that the result should have. Without it, lists whose layers differ only in the values of
     arrays become an `ArrayStacked`; others stay lists.
     """
     leaves = jax.tree.leaves(tree)
@@ -49,8 +49,10 @@ def on_lists(fn: Callable[[Any], Any], tree: Any, like: Any = None) -> Any:
 
 @dataclass(frozen=True)
 class _Out:
-    """One result of a program, by its number; or several, in the order of layers, stacked along these axes, of these
-    sizes. Their `shape` is that of all of it."""
+    """One result of a program, by its index; or several in the order of layers, stacked along `axes` of sizes `counts`.
+
+    `shape` is the shape of the whole.
+    """
 
     numbers: tuple[int, ...]
     shape: tuple[int, ...]
@@ -77,7 +79,7 @@ class _Out:
 
 
 def _owners(tree: Any, count: int) -> list[Owner | None]:
-    """For each result the layer that it is of: how many there are in its list, and its number."""
+    """Return the layer of each result: the length of its list, and its index in the list."""
     found: list[Owner | None] = [None] * count
     for node in jax.tree.leaves(tree, is_leaf=_is_listed):
         for at, layer in enumerate(node if _is_listed(node) else ()):
@@ -88,7 +90,7 @@ def _owners(tree: Any, count: int) -> list[Owner | None]:
 
 
 def _gathered(tree: Any) -> Any:
-    """The tree with an `ArrayStacked` for each list of one whose layers are alike, the inner ones first."""
+    """Replace each list of equal layers that came from a stack by an `ArrayStacked`, inner lists first."""
 
     def gather(node: Any) -> Any:
         if not _is_listed(node):
@@ -114,7 +116,7 @@ def _one_kind(column: Sequence[Any]) -> bool:
 
 
 def _as(like: Any, numbered: Any) -> Any:
-    """The results in the places of the leaves of `like`. Raises ValueError where its structure is another."""
+    """Arrange the results like the leaves of `like`. Raises ValueError if the structures differ."""
     form = listed(like)
     if jax.tree.structure(form) != jax.tree.structure(numbered):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""An optimiser that sees the layers of stacks one by one, as those of a list."""
+"""An optimiser that sees the layers of a stack one by one, like those of a list."""
 
 import importlib.util
 import sys
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
 
 
 def per_layer(optimizer: "optax.GradientTransformation") -> "optax.GradientTransformationExtraArgs":
-    """`optimizer`, given the parameters with a list of layers in place of each stack.
+    """Wrap `optimizer` so that it receives the parameters with a list of layers in place of each stack.
 
         optimizer = scanify.optim.per_layer(optax.lamb(1e-3))
 
-    What it makes of a model with stacks is what it makes of the same model with lists, whatever it looks at: norms of
-    leaves, ranks and shapes (Adafactor, Muon, Shampoo, masks by `ndim`), paths and labels of layers, a random key for
-    each leaf. Masks and labels are to be functions of the parameters.
+    The updates of a model with stacks equal those of the same model with lists, whatever the optimiser depends on:
+    norms of leaves, ranks and shapes (Adafactor, Muon, Shampoo, masks by `ndim`), paths and labels of layers, a random
+    key for each leaf. Masks and labels must be functions of the parameters.
 
-    Updates that are computed alike for several layers are computed for all of them by one `jax.vmap`. What is not alike
-    (rates by the number of a layer), and what is computed of several layers together (a global norm), is computed once
-    for each: leave `optax.clip_by_global_norm` outside, where it sees stacks and computes the same. The optimiser is
-    traced with all layers: the time to trace it grows with their number, the program does not.
+    Updates computed in the same way for several layers are computed together by one `jax.vmap`. Computations that
+    differ (learning rates that depend on the index of a layer) or that combine several layers (a global norm) are done
+    once per layer: leave `optax.clip_by_global_norm` outside, where it sees stacks and computes the same. The optimiser
+    is traced with all layers: the time to trace it grows with their number, but the size of the program does not.
 
-    The state has a stack in place of each list of what is alike in all layers, so that it is sharded, saved and
-    converted (`scanify convert`) as the model is. What an optimiser keeps for the layers of a `BlockSeq`, or in another
-    form for each layer, stays one leaf for each layer.
+    The state has a stack in place of each list whose layers are alike, so that it is sharded, saved and converted
+    (`scanify convert`) like the model. State for the layers of a `BlockSeq`, and state whose form differs between
+    layers, keeps one leaf per layer.
 
-    **Raises** ImportError without optax. ValueError, when it is applied, where layers of a `BlockSeq` share arrays.
+    **Raises** ImportError without optax. ValueError, when applied, if layers of a `BlockSeq` share arrays.
     """
     if importlib.util.find_spec("optax") is None:
         raise ImportError(

@@ -1,4 +1,4 @@
-"""Which parameters decay, by the rank that they have in a layer."""
+"""A weight decay mask based on the rank of a parameter in a layer."""
 
 from typing import Any, TypeVar
 
@@ -8,11 +8,11 @@ T = TypeVar("T")
 
 
 def weight_decay_mask(params: T, min_ndim: int = 2) -> Any:
-    """A tree of bools: whether an array has at least `min_ndim` axes, not counting those of the stacks around it.
+    """Return a tree of bools: true for arrays with at least `min_ndim` axes, not counting the axes of stacks.
 
         optax.adamw(1e-3, mask=scanify.optim.weight_decay_mask)
 
-    It is `jax.tree.map(lambda p: p.ndim >= 2, params)` of the model with lists: the bias of a layer is a vector, also
-    where a stack keeps the biases of all layers as a matrix. What is no array has False.
+    It equals `jax.tree.map(lambda p: p.ndim >= 2, params)` for the model with lists: the bias of a layer is a vector,
+    even if a stack stores the biases of all layers as a matrix. Leaves that are not arrays are False.
     """
     return label_tree(lambda path, leaf: len(getattr(leaf, "shape", ())) >= min_ndim, params)

@@ -1,4 +1,4 @@
-"""A program with the calls of `jax.jit` in it written out: one of them may compute something for many layers."""
+"""Inline the calls of `jax.jit` in a program, since one call may compute values for many layers."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,7 +11,7 @@ _CALLS = frozenset(("jit", "pjit", "closed_call"))
 
 
 def without_calls(closed: Any) -> Any:
-    """The same program. Calls that say where arrays lie stay as they are."""
+    """Inline all calls except those with shardings."""
     if not any(map(_is_call, closed.jaxpr.eqns)):
         return closed
     structs = [
@@ -40,7 +40,7 @@ def _run(jaxpr: Any, consts: Sequence[Any], *args: Any) -> list[Any]:
 
 
 def part_of(jaxpr: Any, reads: Sequence[Any], gives: Sequence[Any], equations: Sequence[Any]) -> Any:
-    """Some equations of a jaxpr as one of their own, with the variables that they read and give."""
+    """Return some equations of a jaxpr as a separate jaxpr with the given inputs and outputs."""
     effects = frozenset().union(*(equation.effects for equation in equations))
     info = jaxpr.debug_info._replace(arg_names=None, result_paths=None)
     return jaxpr.replace(
