@@ -1,6 +1,6 @@
-"""The checker of certificates. It imports neither jax nor the prover; they share the table of primitives alone.
+"""The checker of certificates. It imports neither jax nor the prover; they share only the table of primitives.
 
-Named here is what a call imports, as it needs numpy.
+The functions here are imported on the first call, since they need numpy.
 """
 
 from typing import TYPE_CHECKING

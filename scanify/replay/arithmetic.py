@@ -1,4 +1,4 @@
-"""Operations that compute: integers and booleans that are known, and what changes no bit."""
+"""Rules for arithmetic: evaluation of known integers and booleans, and operations that change no bit."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ def _toward_zero(x: Numbers, y: Numbers) -> Numbers:
     return found
 
 
-# Of integers and booleans. Integers wrap.
+# Exact operations on integers and booleans. Integers wrap.
 _EXACT: dict[str, Callable[..., Numbers]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -57,7 +57,7 @@ def _elementwise(run: Run, operands: list[int]) -> list[int] | None:
 
 
 def _spread(run: Run, operands: list[int]) -> list[int]:
-    """Operands of rank 0, or with dimensions of size 1, in the shape of the output."""
+    """Broadcast operands of rank 0 or with dimensions of size 1 to the shape of the output."""
     shape, values = run.equation.outputs[0].shape, run.values
     shapes = [values[each].shape for each in operands]
     if all(each == shape for each in shapes) or any(len(each) not in (0, len(shape)) for each in shapes):
@@ -80,7 +80,7 @@ def _folded(run: Run, operands: Sequence[int]) -> list[int] | None:
     if function is None or any(each.dtype.kind not in "biu" for each in (*given, np.zeros(0, kind))):
         return None
     if name == "clamp" and (kind == np.bool_ or not np.all(given[0] <= given[2])):
-        return None  # where the ends cross it is not said which of them wins
+        return None  # the result is unspecified if the bounds cross
     if name in ("div", "rem") and not np.all(given[1] > 0):
         return None
     with np.errstate(over="ignore"):
@@ -89,7 +89,7 @@ def _folded(run: Run, operands: Sequence[int]) -> list[int] | None:
 
 
 def _unchanged(run: Run, operands: Sequence[int]) -> list[int] | None:
-    """Times one, divided by one, less zero: of real numbers, the same bit for bit."""
+    """Simplify x * 1, x / 1 and x - 0, which return x bit for bit for real numbers."""
     name, aval = run.equation.name, run.equation.outputs[0]
     kind = dtype_of(aval.dtype)
     if len(operands) != 2 or kind is None or kind.kind == "c":
@@ -111,7 +111,7 @@ def _is_one(run: Run, number: int) -> bool:
 
 
 def _without_zeros(run: Run, operands: Sequence[int]) -> list[int] | None:
-    """A tangent to which zeros are added, or from which they are subtracted."""
+    """Return a tangent if zeros are added to it or subtracted from it."""
     first, second = operands
     for kept, other in ((first, second), (second, first))[: 2 if run.equation.name == "add" else 1]:
         if run.values.is_zero(other) and run.marks.whole(kept):
@@ -140,14 +140,14 @@ def _convert(run: Run, operands: list[int]) -> list[int] | None:
 
 
 def _reduce_precision(run: Run, operands: list[int]) -> list[int] | None:
-    """To the precision that the dtype has."""
+    """Drop a reduction to the precision that the dtype already has."""
     params = run.equation.params
     asked = (params.get("exponent_bits"), params.get("mantissa_bits"))
     return operands if _EXPONENT_AND_MANTISSA.get(run.equation.outputs[0].dtype) == asked else None
 
 
 def _reduce_sum(run: Run, operands: list[int]) -> list[int] | None:
-    """The sum of zeros; and of one cotangent, which is that one."""
+    """A sum of zeros is zero; a sum of a single cotangent is the cotangent."""
     (number,), aval = operands, run.equation.outputs[0]
     shape = run.values[number].shape
     single = all(shape[axis] == 1 for axis in ints(run.equation.params["axes"]))
@@ -170,7 +170,7 @@ def _iota(run: Run, operands: list[int]) -> list[int] | None:
 
 
 def _add_any(run: Run, operands: list[int]) -> list[int] | None:
-    """A sum of cotangents. What the program itself differentiates is added in the order that is written."""
+    """Sum cotangents. Sums that the program itself differentiates keep the order in which they are written."""
     if any(map(run.marks, operands)):
         found, left_out = pointwise.total(run.values, operands, run.marks.term, signs=run.signs)
         run.left_out += left_out
@@ -183,9 +183,9 @@ def _add_any(run: Run, operands: list[int]) -> list[int] | None:
 
 
 def _dot_general(run: Run, operands: list[int]) -> list[int] | None:
-    """A product of two factors with the axes that are batched first, then those that are summed, then the others.
+    """Normalise a product: in each factor, batch axes come first, then contracted axes, then the others.
 
-    Factors of one precision come in the order of their digests, and the axes of the result are permuted as that needs.
+    Factors of equal precision are sorted by digest, and the axes of the result are permuted accordingly.
     """
     given, values, aval = run.equation.params, run.values, run.equation.outputs[0]
     summed, batched = ([ints(side) for side in pair["tuple"]] for pair in given["dimension_numbers"]["tuple"])

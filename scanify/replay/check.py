@@ -1,4 +1,4 @@
-"""Replays a certificate: does each of its checks show that two programs are equal?"""
+"""Replay a certificate, checking that each of its checks shows two programs to be equal."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ Steps = dict[Where, set[str]]
 
 @dataclass(frozen=True)
 class Claim:
-    """One check: two programs of the same inputs, how many of those are cotangents or tangents, and how it is shown."""
+    """One check: two programs with the same inputs, the numbers of cotangents and tangents, and the steps."""
 
     what: str
     before: int
@@ -30,7 +30,7 @@ class Claim:
 
 @dataclass
 class Checker:
-    """The programs of one case, all in one set of arrays."""
+    """The programs of one case, which share one set of arrays."""
 
     tables: Tables
     values: Values = field(default_factory=Values)
@@ -40,7 +40,7 @@ class Checker:
         self.digests = Digests(self.values)
 
     def programs(self, claim: Claim) -> tuple[Program, Program]:
-        """Both programs, read."""
+        """Evaluate both programs."""
         first, second = (
             self._program(number, claim, scans)
             for number, scans in zip((claim.before, claim.after), claim.scans, strict=True)
@@ -54,7 +54,7 @@ class Checker:
         return self.kept[key]
 
     def shown(self, claim: Claim) -> tuple[Steps, Steps, str]:
-        """The steps of both programs, and the digest of what both are. Raises Rejected where they are not equal."""
+        """Return the steps of both programs and the digest of their outputs. Raises Rejected if these are not equal."""
         first, second = (self.tables.jaxprs[number] for number in (claim.before, claim.after))
         if first.inputs != second.inputs or not all(0 <= each <= len(first.inputs) for each in claim.derived):
             raise Rejected(f"{claim.what}: the programs have other inputs")
@@ -72,7 +72,7 @@ class Checker:
 
 
 def replay(text: str) -> list[str]:
-    """What a certificate shows, a line a check. Raises Rejected where it does not."""
+    """Return what a certificate proves, one line per check. Raises Rejected if it proves nothing."""
     try:
         given = json.loads(text)
         if not isinstance(given, dict) or given.get("format") != FORMAT:
@@ -82,7 +82,7 @@ def replay(text: str) -> list[str]:
         return [line for case in given["cases"] for line in _case(case)]
     except Rejected:
         raise
-    except Exception as error:  # a file from elsewhere may hold anything
+    except Exception as error:  # a file from elsewhere may contain anything
         raise Rejected(f"the certificate is not as it has to be: {type(error).__name__}: {error}") from None
 
 
@@ -132,7 +132,7 @@ def claim_of(check: Mapping[str, Any], jaxprs: tuple[Jaxpr, ...]) -> Claim:
 
 
 def spelled(steps: Steps) -> dict[str, dict[str, list[int]]]:
-    """Steps as they are written: by jaxpr and rule, the equations that it was used on."""
+    """Encode steps as in a certificate: by jaxpr and rule, the equations that the rule was used on."""
     found: dict[str, dict[str, list[int]]] = {}
     for (number, at), rules in sorted(steps.items()):
         for rule in sorted(rules):

@@ -1,4 +1,4 @@
-"""What an array is, as a digest that does not depend on the order in which arrays were numbered."""
+"""Digests of arrays that do not depend on the order in which arrays were numbered."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class Digests:
         self._atoms: dict[int, str] = {}
 
     def of(self, numbers: Sequence[int], more: Sequence[str] = ()) -> str:
-        """The digest of several arrays, and of texts beside."""
+        """Return the digest of several arrays and additional texts."""
         for number in numbers:
             self._array(number)
         return _hashed([*more, *(self._arrays[number] for number in numbers)])

@@ -1,4 +1,4 @@
-"""The name of the form of certificates, and their rejection: both without numpy."""
+"""The format name of certificates, and their rejection, without a dependency on numpy."""
 
 from scanify.errors import ScanifyError
 
@@ -6,4 +6,4 @@ FORMAT = "scanify certificate 1"
 
 
 class Rejected(ScanifyError):
-    """The certificate does not show what it says."""
+    """The certificate does not show what it claims."""

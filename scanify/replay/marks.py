@@ -1,7 +1,7 @@
-"""What depends on a cotangent of an output or a tangent of an input, and where the sign of a zero among it shows.
+"""Track dependence on cotangents of outputs or tangents of inputs, and whether signs of zeros among them matter.
 
-Sums of derivatives may leave out zeros, which changes the sign of a zero at most. That is no difference as long as
-nothing computed from it tells 0.0 from -0.0; the table of primitives says which operations do not.
+Sums of derivatives may omit zeros, which changes at most the sign of a zero. That is no difference as long as no value
+computed from it distinguishes 0.0 from -0.0; the table of primitives lists the operations that do not.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from scanify.replay.values import Values, zero
 
 
 class Marks:
-    """The marks of one program: what depends on the inputs `given`, and what has zeros without a sign.
+    """The marks of one program: arrays that depend on the inputs `given`, and arrays whose zeros have no sign.
 
-    The latter are the former, and what a program that differentiates something itself has added zeros to.
+    The latter include the former, and values to which a program that differentiates something itself has added zeros.
     """
 
     def __init__(self, values: Values, tables: Tables, given: frozenset[int]) -> None:
@@ -24,7 +24,7 @@ class Marks:
         self._known: tuple[dict[int, bool], dict[int, bool]] = ({}, {})
 
     def loosen(self, number: int) -> bool:
-        """From now on the zeros of an array have no sign; False where that cannot be said of what is a number."""
+        """Mark the zeros of an array as unsigned from now on; false if a nonzero constant makes that impossible."""
         terms = [term for _, term in self.values[number].pieces]
         if not all(leaves(term) or zero(term, self.values[number].dtype) for term in terms):
             return False
@@ -33,7 +33,7 @@ class Marks:
         return True
 
     def __call__(self, number: int, *, loose: bool = False) -> bool:
-        """Whether an array depends on what is given; or, with `loose`, may have zeros without a sign."""
+        """True if an array depends on the given inputs or, with `loose`, may have zeros without a sign."""
         known, waiting = self._known[loose], [number]
         while waiting:
             at = waiting[-1]
@@ -49,12 +49,12 @@ class Marks:
         return known[number]
 
     def whole(self, number: int) -> bool:
-        """Whether every element depends on what is given, or is a zero."""
+        """True if every element depends on the given inputs or is zero."""
         value = self.values[number]
         return all(self.term(term) or zero(term, value.dtype) for _, term in value.pieces)
 
     def term(self, term: Term) -> bool:
-        """Whether a term depends on what is given."""
+        """True if a term depends on the given inputs."""
         return self._is_marked(term, False) or any(self(each) for each in self._below(term))
 
     def _below(self, term: Term) -> list[int]:
@@ -67,18 +67,18 @@ class Marks:
         return given or (loose and any(number in self._loose for number, _ in atoms))
 
     def shows(self, equation: Equation, operands: Sequence[int]) -> bool:
-        """Whether an equation may tell the signs of zeros apart among what is marked."""
+        """True if an equation may distinguish the signs of zeros in marked operands."""
         marked = [self(each, loose=True) for each in operands]
         dtypes = [self.values[each].dtype for each in operands]
         return any(marked) and self._after(equation, marked, dtypes) is None
 
     def shows_inside(self, equation: Equation, operands: Sequence[int]) -> bool:
-        """The same, where zeros were left out in a jaxpr that an equation runs, whatever it is given."""
+        """Like `shows`, for zeros omitted within a jaxpr of the equation, with any operands."""
         dtypes = [self.values[each].dtype for each in operands]
         return self._after(equation, [True] * len(operands), dtypes) is None
 
     def _after(self, equation: Equation, marked: list[bool], dtypes: list[str]) -> list[bool] | None:
-        """Which outputs are marked; None where the sign shows."""
+        """Return which outputs are marked; None if the sign of a zero may show."""
         count = len(equation.outputs)
         if not any(marked):
             return [False] * count

@@ -1,4 +1,4 @@
-"""The primitives that move elements, and those that read and write at indices that are known."""
+"""Rules for primitives that move elements, or that read and write at known indices."""
 
 from collections.abc import Sequence
 from math import prod
@@ -11,7 +11,7 @@ from scanify.replay.reshape import reshape
 from scanify.replay.rules import Rule, Run, fields, ints, optional
 from scanify.replay.values import Shape
 
-# Windows of one gather or scatter; one with more is an operation of its own.
+# The largest number of windows of a gather or scatter that is taken apart.
 WINDOWS = 512
 
 
@@ -72,7 +72,7 @@ def _tile(run: Run, operands: list[int]) -> list[int] | None:
 
 
 def _starts(run: Run, operands: Sequence[int], shape: Shape, sizes: Shape) -> list[int] | None:
-    """Indices that are known, clamped so that the window lies inside."""
+    """Return known start indices, clamped so that the window lies inside."""
     known = [run.values.constant(each) for each in operands]
     given = [int(each) for each in known if each is not None]
     if len(given) != len(shape):
@@ -95,7 +95,7 @@ def _dynamic_update_slice(run: Run, operands: list[int]) -> list[int] | None:
 
 
 def _corners(run: Run, indices: int, axes: Any, pairs: Any, shape: Shape, sizes: Shape) -> list[list[int]] | None:
-    """Where windows start; None where that is not known, or one lies not inside."""
+    """Return the starts of all windows; None if they are unknown or a window is not inside."""
     known = run.values.constant(indices)
     if known is None or prod(known.shape[:-1]) > WINDOWS:
         return None
@@ -132,9 +132,9 @@ def _gather(run: Run, operands: list[int]) -> list[int] | None:
 
 
 def _scatter(run: Run, operands: list[int]) -> list[int] | None:
-    """Windows that are set; and those that are added to zeros, as the cotangent of a row is.
+    """Replace windows, or add them to zeros, as for the cotangent of a row.
 
-    Where windows meet, a sum that somebody wrote has an order, and the certificate does not say who wrote it.
+    If windows overlap, a sum written by the user has an order, and the certificate does not record who wrote it.
     """
     number, indices, update = operands
     params, values, adds = run.equation.params, run.values, run.equation.name == "scatter-add"
@@ -172,7 +172,7 @@ def _are_zeros(run: Run, number: int, update: int, corners: list[list[int]], par
 
 
 def _apart(corners: list[list[int]], part: Shape) -> bool:
-    """Whether no two windows meet."""
+    """True if no two windows overlap."""
     at = np.array(corners).reshape(len(corners), len(part))
     meet = np.all(np.abs(at[:, None] - at[None]) < np.array(part), axis=-1)
     return int(meet.sum()) == len(corners)

@@ -1,4 +1,4 @@
-"""Operations that move elements: each gives every box of its operand another place and another index."""
+"""Operations that move elements: each maps every box of its operand to a new place and a new index."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -7,7 +7,7 @@ from math import prod
 from scanify.replay.terms import Box, Move, Strides, Term, moved
 from scanify.replay.values import Piece, Shape, Values, full
 
-# An axis with constants between its rows is taken apart row by row up to this size.
+# An axis with padding between its elements is taken apart element by element up to this size.
 ROWS = 4096
 
 
@@ -39,7 +39,7 @@ def cut(values: Values, number: int, starts: Sequence[int], stops: Sequence[int]
 
 
 def window(values: Values, number: int, starts: Sequence[int], sizes: Sequence[int]) -> int:
-    """The box of that size that starts there."""
+    """The box of these sizes that starts there."""
     return cut(values, number, starts, [a + n for a, n in zip(starts, sizes, strict=True)], [1] * len(sizes))
 
 
@@ -70,7 +70,7 @@ def transpose(values: Values, number: int, order: Sequence[int]) -> int:
 
 
 def broadcast(values: Values, number: int, shape: Shape, axes: Sequence[int]) -> int:
-    """`lax.broadcast_in_dim`: axis k becomes axis `axes[k]`; those of size 1 are repeated, and so are new ones."""
+    """`lax.broadcast_in_dim`: axis k becomes axis `axes[k]`; new axes and those of size 1 are repeated."""
     old, whole = values[number].shape, full(shape)
     if len(set(axes)) != len(old) or any(n not in (1, shape[a]) for n, a in zip(old, axes, strict=True)):
         raise ValueError(f"{old} is not repeated to {shape} along {axes}")
@@ -88,7 +88,7 @@ def broadcast(values: Values, number: int, shape: Shape, axes: Sequence[int]) ->
 
 
 def shifted(piece: Piece, by: Sequence[int]) -> Piece:
-    """A box elsewhere, with what it held."""
+    """Move a box together with its contents."""
     box, term = piece
 
     def move(offset: int, strides: Strides) -> tuple[int, Strides]:
@@ -111,7 +111,7 @@ def concatenate(values: Values, numbers: Sequence[int], axis: int) -> int:
 
 
 def stack(values: Values, numbers: Sequence[int], axis: int) -> int:
-    """Arrays of one shape, one after another along a new axis."""
+    """Stack arrays of equal shape along a new axis."""
     first = values[numbers[0]]
     pieces: list[Piece] = []
     for at, number in enumerate(numbers):
@@ -122,7 +122,7 @@ def stack(values: Values, numbers: Sequence[int], axis: int) -> int:
 
 
 def row(values: Values, number: int, index: int, axis: int = 0) -> int:
-    """`x[index]` along an axis, without the axis."""
+    """`x[index]` along an axis, which is removed."""
     value = values[number]
     pieces: list[Piece] = []
     for box, term in value.pieces:
@@ -133,7 +133,7 @@ def row(values: Values, number: int, index: int, axis: int = 0) -> int:
 
 
 def pad(values: Values, number: int, scalar: Term, config: Sequence[Sequence[int]]) -> int | None:
-    """`lax.pad` with a number; None where an axis is too long to be taken apart."""
+    """`lax.pad` with a constant; None if an axis is too long to be taken apart."""
     for axis, (low, high, between) in enumerate(config):
         shape = values[number].shape
         size = shape[axis] + max(shape[axis] - 1, 0) * between
@@ -150,7 +150,7 @@ def pad(values: Values, number: int, scalar: Term, config: Sequence[Sequence[int
 
 
 def _inside(piece: Piece, shape: Shape) -> Piece:
-    """What of a box lies inside: negative padding cuts."""
+    """Clip a box to the shape, since negative padding cuts."""
     return tuple((max(low, 0), min(high, size)) for (low, high), size in zip(piece[0], shape, strict=True)), piece[1]
 
 
@@ -167,7 +167,7 @@ def _spread(pieces: Sequence[Piece], axis: int, between: int) -> list[Piece]:
 
 
 def put(values: Values, number: int, update: int, starts: Sequence[int]) -> int:
-    """The array with another one in it, from there on."""
+    """Replace a window of an array that starts there."""
     value, new = values[number], values[update]
     hole = tuple((a, a + n) for a, n in zip(starts, new.shape, strict=True))
     pieces = [part for piece in value.pieces for part in _around(piece, hole)]
@@ -175,7 +175,7 @@ def put(values: Values, number: int, update: int, starts: Sequence[int]) -> int:
 
 
 def _around(piece: Piece, hole: Box) -> list[Piece]:
-    """What of a box lies outside of another one."""
+    """Return the parts of a box outside of another one."""
     box, term = piece
     if any(high <= a or b <= low for (low, high), (a, b) in zip(box, hole, strict=True)):
         return [piece]

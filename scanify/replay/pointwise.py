@@ -1,4 +1,4 @@
-"""What is computed element by element and yet taken apart: conversions, sums of cotangents, choices."""
+"""Elementwise operations that are evaluated per box: conversions, sums of cotangents, choices."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from scanify.replay.values import Piece, Values, zero
 
 
 def _boxes(values: Values, numbers: Sequence[int]) -> list[tuple[Box, list[Term]]]:
-    """Boxes in which each of the arrays has one term, and these."""
+    """Return boxes in which each array has a single term, with these terms."""
     found: list[tuple[Box, list[Term]]] = [(box, [term]) for box, term in values[numbers[0]].pieces]
     for number in numbers[1:]:
         found = _refined(found, values[number].pieces)
@@ -46,7 +46,7 @@ def cast(values: Values, number: int, dtype: str) -> int:
 
 
 def choose(values: Values, index: int, numbers: Sequence[int]) -> int:
-    """The array that a scalar names, element by element; where all are equal there is no choice."""
+    """Choose an array by a scalar index, elementwise; equal terms need no choice."""
 
     def chosen(terms: list[Term]) -> Term:
         return terms[0] if all(term == terms[0] for term in terms) else ("choose", index, tuple(terms))
@@ -55,14 +55,14 @@ def choose(values: Values, index: int, numbers: Sequence[int]) -> int:
 
 
 def plus(values: Values, numbers: Sequence[int]) -> int:
-    """The sum of two; which of them comes first is no difference."""
+    """The sum of two arrays, independent of their order."""
     return _combined(values, numbers, lambda terms: ("plus", tuple(sorted(terms))))
 
 
 def total(values: Values, numbers: Sequence[int], marked: Callable[[Term], bool], *, signs: bool) -> tuple[int, bool]:
-    """A sum of cotangents, in any order, and whether zeros were left out of it. With `signs` none are.
+    """Return a sum of cotangents in any order, and whether zeros were omitted. With `signs`, none are.
 
-    What is left when zeros are has to be `marked`, so that the sign of its zeros is looked after.
+    Zeros are omitted only if a remaining term is `marked`, so that the sign of its zeros is tracked.
     """
     dtype, left_out = values[numbers[0]].dtype, []
 

@@ -1,4 +1,4 @@
-"""A certificate as it is read: tables of avals, constants, parameters and jaxprs. Whatever is odd is refused."""
+"""Read the tables of a certificate: avals, constants, parameters and jaxprs. Anything unexpected is rejected."""
 
 import base64
 import binascii
@@ -20,7 +20,7 @@ class Aval:
 
 @dataclass(frozen=True)
 class Constant:
-    """`every` is the one number of all elements, `data` are the numbers; both None where a digest is written."""
+    """A constant: `every` is the value of all elements, or `data` their values; both are None if it has a digest."""
 
     aval: Aval
     held: Aval
@@ -31,7 +31,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Equation:
-    """`params` by name, as JSON, `key` the same as text, and `inner` the numbers of the jaxprs in them."""
+    """An equation: `params` as JSON by name, `key` the same as text, and `inner` the numbers of the jaxprs in them."""
 
     name: str
     params: dict[str, Any]
@@ -56,7 +56,7 @@ class Tables:
 
 
 def read_tables(given: dict[str, Any]) -> Tables:
-    """The tables of a case of a certificate. Raises Rejected where one is not as it has to be."""
+    """Read the tables of a case. Raises Rejected if one is malformed."""
     try:
         avals = [Aval(str(dtype), _shape(shape)) for dtype, shape in given["avals"]]
         constants = tuple(_constant(each, avals) for each in given["constants"])
@@ -70,7 +70,7 @@ def read_tables(given: dict[str, Any]) -> Tables:
 
 
 def jaxprs_in(spelled: Any) -> list[int]:
-    """The numbers of the jaxprs in a parameter."""
+    """Return the numbers of the jaxprs in a parameter."""
     if isinstance(spelled, dict):
         if set(spelled) == {"jaxpr"}:
             return [int(spelled["jaxpr"])]

@@ -1,7 +1,6 @@
-"""Reshaping: axes are merged where what they index lies in a row, and split anywhere.
+"""Reshaping: axes are merged if their elements are contiguous, and split anywhere.
 
-Where it does not lie in a row (a transposed array that is flattened) the box is an atom of its own: what it holds, row
-by row.
+Otherwise, as for a flattened transpose, the box becomes an atom that holds its elements in row-major order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from math import prod
 from scanify.replay.terms import Box, Strides, Term, moved, within
 from scanify.replay.values import Atom, Piece, Shape, Values, contiguous, full
 
-# Into more boxes none is taken apart.
+# The largest number of boxes that a reshape may produce.
 BOXES = 4096
 Group = tuple[range, range]
 
@@ -42,7 +41,7 @@ def _opaque(values: Values, number: int, shape: Shape) -> int:
 
 
 def _groups(old: Shape, new: Shape) -> list[Group]:
-    """Neighbouring axes of both shapes that hold the same indices, as few as may be in each."""
+    """Group the axes of both shapes into the shortest runs that cover the same indices."""
     found: list[Group] = []
     i = j = 0
     while i < len(old) or j < len(new):
@@ -63,7 +62,7 @@ def _groups(old: Shape, new: Shape) -> list[Group]:
 
 
 def _flat(piece: Piece, shape: Shape, groups: Sequence[Group]) -> Iterator[Piece]:
-    """Boxes that are one range of indices in each group: an axis before one that is not whole has one index."""
+    """Split a piece into boxes that each cover one range of indices per group."""
     box, term = piece
     for axes, _ in groups:
         for axis in axes:
@@ -90,7 +89,7 @@ def _reshaped(values: Values, piece: Piece, old: Shape, new: Shape, groups: Sequ
 
 
 def _line(box: Box, shape: Shape, axes: range) -> tuple[int, int]:
-    """The range of indices of a group that a box covers."""
+    """Return the range of indices in a group that a box covers."""
     low, width = 0, 1
     for axis in axes:
         low = low * shape[axis] + box[axis][0]
@@ -99,7 +98,7 @@ def _line(box: Box, shape: Shape, axes: range) -> tuple[int, int]:
 
 
 def _merged(term: Term, box: Box, shape: Shape, groups: Sequence[Group]) -> Term | None:
-    """The term with one index a group in place of one an axis; None where that is no stride."""
+    """Return the term with one index per group; None if the strides do not allow it."""
     failed: list[bool] = []
 
     def move(offset: int, strides: Strides) -> tuple[int, Strides]:
@@ -119,7 +118,7 @@ def _merged(term: Term, box: Box, shape: Shape, groups: Sequence[Group]) -> Term
 
 
 def _ravel(values: Values, box: Box, term: Term, dtype: str, lines: Sequence[tuple[int, int]]) -> Term:
-    """A box as an atom that holds it row by row."""
+    """Make a box an atom that holds it in row-major order."""
     sizes = tuple(high - low for low, high in box)
     kept = [axis for axis, size in enumerate(sizes) if size > 1]
 
@@ -141,7 +140,7 @@ def _split_steps(steps: Sequence[int], new: Shape, groups: Sequence[Group]) -> S
 
 
 def _boxes(low: int, high: int, sizes: Shape) -> list[Box]:
-    """The boxes over axes of these sizes that hold a range of their indices."""
+    """Return the boxes over axes of these sizes that cover a range of indices."""
     if len(sizes) == 0:
         return [()]
     if len(sizes) == 1:

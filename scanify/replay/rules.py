@@ -1,4 +1,4 @@
-"""What a rule is given, and how it reads parameters."""
+"""The arguments of rules, and functions to read parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from scanify.replay.values import Values
 
 @dataclass(eq=False)
 class Run:
-    """One program on its way, and the equation that it has come to.
+    """The evaluation of a program, and the current equation.
 
-    `cotangents` and `tangents`: whether some of the inputs are. `signs`: zeros of derivatives keep their signs, so none
-    may be left out of a sum. `left_out`: how often any was. `operands`: those of the equation, which a rule may spell
-    otherwise where it gives no answer.
+    `cotangents` and `tangents` are true if some of the inputs are. With `signs`, zeros of derivatives keep their signs,
+    so that none may be omitted from a sum. `left_out` counts omitted zeros. `operands` are the operands of the
+    equation; a rule that does not apply may still rewrite them.
     """
 
     values: Values
@@ -30,12 +30,12 @@ class Run:
     left_out: int = 0
 
 
-# The arrays of the outputs, or None where the rule says nothing.
+# Returns the output arrays, or None if the rule does not apply.
 Rule = Callable[[Run, list[int]], "list[int] | None"]
 
 
 def ints(spelled: Any) -> list[int]:
-    """A tuple or a list of integers."""
+    """Read a tuple or list of integers."""
     (kind,) = spelled
     if kind not in ("tuple", "list") or not all(type(each) is int for each in spelled[kind]):
         raise ValueError(f"{spelled} are no integers")
@@ -47,5 +47,5 @@ def optional(spelled: Any) -> list[int] | None:
 
 
 def fields(spelled: Any) -> dict[str, Any]:
-    """The fields of an object of jax, as of the numbers of dimensions."""
+    """Read the fields of a jax object, such as dimension numbers."""
     return dict(spelled["fields"])

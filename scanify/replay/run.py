@@ -1,7 +1,7 @@
-"""Reads a program of a certificate: what each of its outputs is, as an array of `Values`.
+"""Evaluate a program of a certificate: express each of its outputs as an array of `Values`.
 
-Calls are followed, loops are unrolled or kept as the steps say, primitives with a rule become what the rule says, and
-every other operation is an atom.
+Calls are inlined, scans are unrolled or kept as recorded in the steps, primitives with a rule are evaluated, and every
+other operation is an atom.
 """
 
 import json
@@ -22,7 +22,7 @@ from scanify.replay.values import Atom, Values
 RULES: dict[str, Rule] = {**MOVEMENT, **ARITHMETIC}
 
 _WINDOWS = {"indices_are_sorted", "mode", "unique_indices"}
-# The parameters of primitives with a rule. With another beside them, what the primitive computes is not known.
+# The known parameters of primitives with a rule. With any other parameter, the primitive is not evaluated.
 READ: dict[str, set[str]] = {
     "reshape": {"dimensions"},
     "squeeze": {"dimensions"},
@@ -48,16 +48,16 @@ READ: dict[str, set[str]] = {
     "dot_general": {"dimension_numbers", "precision"},
 }
 
-# Where an equation stands: the number of its jaxpr, and its place in it.
+# The position of an equation: the number of its jaxpr, and its index in it.
 Where = tuple[int, int]
 
 
 class Program:
-    """One program on its way.
+    """The evaluation of one program.
 
-    `derived`: how many of the inputs, the last ones, are cotangents of outputs, and how many are tangents of others.
-    `signs`: no zero may be left out of a sum of derivatives. `scans` says of each scan whether it is unrolled. `steps`
-    are the rules that were used, by where, and `scanned` what the bodies of scans compute.
+    `derived` is the number of inputs at the end that are cotangents of outputs, and the number of tangents of other
+    inputs. With `signs`, no zero may be omitted from a sum of derivatives. `scans` tells whether to unroll each scan.
+    `steps` are the rules used per equation, and `scanned` identifies the bodies of scans.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class Program:
 
     @property
     def left_out(self) -> bool:
-        """Whether zeros were left out of a sum of derivatives."""
+        """True if zeros were omitted from a sum of derivatives."""
         return self._run.left_out > 0
 
     def run(self, number: int, inputs: Sequence[int]) -> list[int]:
-        """The outputs of a jaxpr of these inputs."""
+        """Return the outputs of a jaxpr for these inputs."""
         jaxpr = self.tables.jaxprs[number]
         self._fits(inputs, jaxpr.inputs, f"the inputs of jaxpr {number}")
         held = list(inputs)
@@ -144,7 +144,7 @@ class Program:
             self.shown = run.marks.shows(equation, operands)
 
     def _generic(self, equation: Equation, operands: Sequence[int]) -> list[int]:
-        """An operation that is a function of its operands and parameters, whatever it computes."""
+        """Treat an operation as an opaque function of its operands and parameters."""
         if equation.name in STATEFUL:
             self._fresh += 1
             key = f"{equation.key} {self._fresh} {id(self)}"
@@ -169,12 +169,12 @@ class Program:
         return found
 
     def _key(self, equation: Equation) -> str:
-        """Parameters as text, jaxprs by what they compute."""
+        """Return the parameters as text, with jaxprs replaced by digests of their results."""
         inner = equation.inner
         return " ".join([equation.key if not inner else _blind(equation.params), *map(self._body, inner)])
 
     def _body(self, number: int) -> str:
-        """What a jaxpr computes of any inputs, as text."""
+        """Return the digest of a jaxpr as a function of its inputs."""
         if number not in self._keys:
             token, self.token = self.token, self._atom("bound", "", ())
             avals = self.tables.jaxprs[number].inputs
@@ -208,7 +208,7 @@ class Program:
         return self._constants[operand]
 
     def _scan(self, equation: Equation, operands: list[int], where: Where) -> list[int]:
-        """The body, for one row of the xs after the other; or an operation of its own."""
+        """Unroll a scan over the rows of its xs, or keep it as an opaque operation."""
         how, params, values = self.scans.get(where), equation.params, self.values
         if how != "unroll":
             self.scanned[where] = self._key(equation)
@@ -231,7 +231,7 @@ class Program:
         return self._used(where, "unroll", [*carry, *ys])
 
     def _cond(self, equation: Equation, operands: list[int], where: Where) -> list[int]:
-        """The branch that is named; or a choice, element by element, between what all of them give."""
+        """Evaluate the known branch, or choose elementwise between the results of all branches."""
         branches, (index, *given) = jaxprs_in(equation.params["branches"]), operands
         index = self._unclamped(index, len(branches) - 1)
         known = self.values.constant(index)
@@ -247,7 +247,7 @@ class Program:
         return self._used(where, "choose", found)
 
     def _unclamped(self, index: int, last: int) -> int:
-        """A boolean that was clamped to the branches that there are."""
+        """Return the boolean index of a cond if it was only clamped to the range of the branches."""
         (_, term), *more = self.values[index].pieces
         atom = self.values.atoms[term[1]] if term[0] == "at" and not more else None
         if atom is None or atom.op != "lax clamp":
@@ -259,7 +259,7 @@ class Program:
 
 
 def _blind(spelled: Any) -> str:
-    """Parameters as text, without the numbers of jaxprs."""
+    """Return parameters as text, without the numbers of jaxprs."""
 
     def without(each: Any) -> Any:
         if isinstance(each, dict):

@@ -1,13 +1,13 @@
-"""What an element of an array is, as a function of its index: a term.
+"""Terms: the value of an array's element as a function of its index.
 
-    ("at", atom, offset, strides)   element `offset + sum(strides[k] * index[k])` of an atom, read row by row
-    ("is", bytes)                   a number
-    ("cast", dtype, term)           a term of that dtype, converted to that of the array
+    ("at", atom, offset, strides)   element `offset + sum(strides[k] * index[k])` of an atom in row-major order
+    ("is", bytes)                   a constant
+    ("cast", dtype, term)           a term of that dtype, converted to the dtype of the array
     ("sum", terms)                  a sum of cotangents, in any order
-    ("plus", terms)                 a sum of two
-    ("choose", value, terms)        the one that a scalar value names
+    ("plus", terms)                 a sum of two terms
+    ("choose", value, terms)        a term selected by a scalar value
 
-Moving elements changes offsets and strides alone, so two arrays are equal where their terms are.
+Moving elements changes only offsets and strides, so two arrays are equal if their terms are.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Move = Callable[[int, Strides], tuple[int, Strides]]
 
 
 def moved(term: Term, move: Move) -> Term:
-    """The term with another index: `move` gives the new offset and strides of each atom."""
+    """Reindex a term: `move` returns the new offset and strides of each atom."""
     kind = term[0]
     if kind == "at":
         return ("at", term[1], *move(term[2], term[3]))
@@ -33,7 +33,7 @@ def moved(term: Term, move: Move) -> Term:
 
 
 def within(term: Term, box: Box) -> Term:
-    """The term as it is spelled in a box: an axis with one index there has no stride."""
+    """Normalise a term in a box: an axis of length one gets stride 0."""
     if term[0] == "is":
         return term
     single = [(axis, low) for axis, (low, high) in enumerate(box) if high - low == 1]
@@ -51,7 +51,7 @@ def within(term: Term, box: Box) -> Term:
 
 
 def leaves(term: Term) -> list[Term]:
-    """The atoms of a term, as they stand in it."""
+    """Return the occurrences of atoms in a term."""
     if term[0] == "at":
         return [term]
     if term[0] == "is":
@@ -60,7 +60,7 @@ def leaves(term: Term) -> list[Term]:
 
 
 def indices(term: Term) -> list[int]:
-    """The scalars that choose in a term."""
+    """Return the scalars that choose in a term."""
     if term[0] in ("at", "is"):
         return []
     inner = (term[2],) if term[0] == "cast" else term[-1]
@@ -68,7 +68,7 @@ def indices(term: Term) -> list[int]:
 
 
 def follows(term: Term, width: int, start: int, other: Term, at: int, axis: int) -> Term | None:
-    """The term of both, where `other`, at one index of the axis, goes on with `term`, of so many indices before it."""
+    """Return a term for both boxes if `other`, at index `at` of the axis, continues `term`; None otherwise."""
     kind = term[0]
     if kind != other[0]:
         return None

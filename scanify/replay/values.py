@@ -1,8 +1,8 @@
-"""Arrays as boxes of terms. Two arrays with the same number are equal, whatever the atoms in them stand for.
+"""Arrays as boxes of terms. Two arrays with the same number are equal, whatever the values of their atoms.
 
-An atom is what an operation gives that the checker takes for a function of its operands and parameters alone. Of an
-array that was put together, cut, turned or repeated only the boxes are kept, in one spelling as far as possible: what
-is spelled otherwise is not recognised, which can only make a certificate fail.
+An atom is the result of an operation that the checker treats as a function of its operands and parameters only. For
+concatenated, sliced, transposed or repeated arrays, only the boxes are kept, in a normal form as far as possible. If
+equal arrays have different forms, they are not recognised as equal, which can only make a certificate fail.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from scanify.replay.terms import Box, Term, follows, within
 Shape = tuple[int, ...]
 Piece = tuple[Box, Term]
 
-# Constants of up to so many elements are put together again where they were taken apart.
+# Constants of up to this many elements are reassembled after they were taken apart.
 GATHERED = 4096
 
 
 @dataclass(frozen=True)
 class Atom:
-    """What an operation gives: its name, its parameters, the numbers of its operands, which of its outputs."""
+    """The result of an operation: its name, parameters, the numbers of its operands, and which output."""
 
     op: str
     params: str
@@ -45,8 +45,8 @@ class Value:
 
 
 def dtype_of(name: str) -> Any:
-    """The dtype of numpy with that name; None for one that it does not have, as that of random keys."""
-    if name == "float0":  # of cotangents of integers, which hold nothing
+    """Return the NumPy dtype with this name; None if there is none, as for random keys."""
+    if name == "float0":  # the empty cotangents of integers
         return np.dtype([(name, np.void, 0)])
     try:
         return np.dtype(name)
@@ -69,7 +69,7 @@ def contiguous(shape: Shape) -> tuple[int, ...]:
 
 
 class Values:
-    """Every atom and every array, by number."""
+    """All atoms and arrays, by number."""
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
@@ -82,7 +82,7 @@ class Values:
         return self.values[number]
 
     def atom(self, atom: Atom) -> int:
-        """The array that is an atom, whole."""
+        """Return the array that consists of an atom."""
         return self.make(atom.shape, atom.dtype, [(full(atom.shape), self.leaf(atom))])
 
     def leaf(self, atom: Atom) -> Term:
@@ -99,7 +99,7 @@ class Values:
         return self.fill(bytes(0 if kind is None else kind.itemsize), shape, dtype)
 
     def const(self, array: np.ndarray[Any, Any], dtype: str) -> int:
-        """A constant, by its bytes."""
+        """Return a constant, identified by its bytes."""
         raw, width = array.tobytes(), array.dtype.itemsize
         if raw == raw[:width] * array.size:
             return self.fill(raw[:width], array.shape, dtype)
@@ -110,7 +110,7 @@ class Values:
         return self._numbered(Value(array.shape, dtype, ((full(array.shape), within(term, full(array.shape))),)))
 
     def constant(self, number: int, most: int = GATHERED) -> np.ndarray[Any, Any] | None:
-        """The numbers of an array of up to so many, where they are known."""
+        """Return the values of an array of at most `most` elements, None if they are unknown."""
         value = self.values[number]
         kind = dtype_of(value.dtype)
         if kind is None or kind.itemsize == 0 or prod(value.shape) > most:
@@ -129,12 +129,12 @@ class Values:
         return found
 
     def is_zero(self, number: int) -> bool:
-        """Whether every element is a zero, and not -0.0."""
+        """True if every element is 0.0, and not -0.0."""
         value = self.values[number]
         return bool(value.pieces) and all(zero(term, value.dtype) for _, term in value.pieces)
 
     def make(self, shape: Shape, dtype: str, pieces: Sequence[Piece]) -> int:
-        """The array of these boxes, which lie apart and fill the shape."""
+        """Return the array with these boxes, which must be disjoint and fill the shape."""
         given = [(box, self._known(within(term, box), dtype)) for box, term in pieces if all(a < b for a, b in box)]
         if sum(prod(high - low for low, high in box) for box, _ in given) != prod(shape):
             raise ValueError(f"boxes do not fill {shape}")
@@ -154,7 +154,7 @@ class Values:
         return bool(term == own and self.atoms[term[1]].shape == (prod(shape),))
 
     def _known(self, term: Term, dtype: str) -> Term:
-        """An element of a constant as the number that it is."""
+        """Replace an element of a constant by its value."""
         if term[0] == "at" and term[1] in self.data and not any(term[3]):
             return ("is", self.data[term[1]][term[2]].tobytes())
         return term
@@ -171,7 +171,7 @@ def zero(term: Term, dtype: str) -> bool:
 
 
 def _spelled(pieces: list[Piece], axis: int, rank: int) -> list[Piece]:
-    """Boxes in order, with those joined that go on with each other: along the last axes first."""
+    """Normalise boxes: sort them and merge those that continue each other, along the last axes first."""
     if len(pieces) < 2 or axis == rank:
         return pieces
     ends = sorted({end for box, _ in pieces for end in box[axis]})

@@ -1,4 +1,4 @@
-"""What a program is as it is written, as a digest that is the same whatever the numbers in the tables."""
+"""Digests of programs as written, independent of the numbering in the tables."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ class Written:
         self._known: dict[int, str] = {}
 
     def __call__(self, number: int) -> str:
-        """The digest of a jaxpr: avals, constants, parameters and jaxprs in them count by what they are."""
+        """Return the digest of a jaxpr, whose avals, constants, parameters and jaxprs count by content."""
         if number not in self._known:
             inputs, equations, outputs = self._tables["jaxprs"][number]
             spelled = [[self._avals(inputs), [self._equation(each) for each in equations], self._operands(outputs)]]
@@ -50,7 +50,7 @@ class Written:
 
 
 def claimed(written: Written, check: Mapping[str, Any]) -> str:
-    """The digest of what a check says: of which programs, and which of their inputs are what."""
+    """Return the digest of a check's claim: its programs, and which of their inputs are cotangents or tangents."""
     programs = [written(check[side]["program"]) for side in ("before", "after")]
     said = [check[name] for name in ("what", "cotangents", "tangents", "signs")]
     return hashlib.sha256(json.dumps([programs, said]).encode()).hexdigest()
