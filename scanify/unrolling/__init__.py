@@ -1,7 +1,7 @@
-"""The way back for whole projects: what a rewrite has kept, or else what can be read off the source, and the proof.
+"""Unroll whole projects, using kept originals or else the source, with a proof.
 
-`kept` is what rewrites leave behind, `merged` brings an old text and later edits together, `inverse` says whether a
-rewrite gives a text back, and `project` joins them into an `Unrolling`. Nothing is written here.
+`kept` stores the originals of rewrites, `merged` merges an old text with later edits, `inverse` checks that a rewrite
+gives a text back, and `project` combines them into an `Unrolling`. Nothing is written here.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +11,6 @@ from scanify.on_call import on_call
 if TYPE_CHECKING:
     from scanify.unrolling.project import unroll_project
 else:
-    unroll_project = on_call("scanify.unrolling.project", "unroll_project")  # which needs libcst
+    unroll_project = on_call("scanify.unrolling.project", "unroll_project")  # needs libcst
 
 __all__ = ["unroll_project"]

@@ -1,8 +1,8 @@
-"""Whether rewriting a text gives another one back: the proof that `unroll` needs where no case is run.
+"""Check that rewriting a text gives another one back: the proof that `unroll` needs if no case is run.
 
-A rewrite is trusted, and so what it turns into a scan computes what that scan does. What of it is a choice and not a
-meaning is not compared: the policy, the container (whose layers are equal where there is an `ArrayStacked`), the name
-of a function over one layer, and imports.
+Rewrites are trusted, so a loop computes the same as the scan it is rewritten to. Choices of a rewrite that do not
+affect the meaning are not compared: the policy, the container (with equal layers for an `ArrayStacked`), the name of a
+function over one layer, and imports.
 """
 
 import ast
@@ -29,7 +29,7 @@ def gives_back(
     remat: str | None = None,
     target: str = "scanify",
 ) -> tuple[Plan, ...] | None:
-    """The plans that turn the unrolled texts of a project into the wanted ones; None where they give others."""
+    """Return the plans that rewrite the unrolled texts to the wanted ones; None if they give other texts."""
     loops = project.with_texts(unrolled)
     for safe, keep_lists in ((False, False), (False, True), (True, False)):
         outcome = rewrite_sources(
@@ -46,7 +46,7 @@ def gives_back(
 
 
 def same_program(first: str, second: str) -> bool:
-    """Whether two texts are one program but for what a rewrite chooses."""
+    """True if two texts are the same program up to the choices of a rewrite."""
     if first == second:
         return True
     try:
@@ -58,7 +58,7 @@ def same_program(first: str, second: str) -> bool:
 
 
 def _listed(text: str) -> str:
-    """A program that builds the layers of each stack in a list: that they are built in one trace is a choice."""
+    """Normalise a program to build the layers of each stack in a list, since building them in one trace is a choice."""
     path = Path("listed.py")
     file = read_file(path, text)
     edits = []
@@ -73,7 +73,7 @@ def _listed(text: str) -> str:
 
 
 def _plain(tree: ast.Module) -> ast.Module:
-    """A program without what a rewrite chooses, and with one name for each function that is given to a stack."""
+    """Remove the choices of a rewrite from a program, and rename functions passed to stacks uniformly."""
     tree.body = [each for each in tree.body if not _is_import(each)]
     applied: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -106,10 +106,10 @@ def _is_import(node: ast.stmt) -> bool:
 
 
 def obligations_of(plans: Sequence[Plan]) -> list[str]:
-    """What the source does not show of the loops that were written."""
+    """Return the obligations of loops that the source does not prove."""
     return list(dict.fromkeys(each.text for plan in plans for each in plan.left({COST})))
 
 
 def elsewhere_of(plans: Iterable[Plan]) -> tuple[str, ...]:
-    """The obligations about other code that may need the stack, which becomes a list."""
+    """Return the obligations about other code that may need the stack, which becomes a list."""
     return tuple(dict.fromkeys(each.text for plan in plans if needs_list(plan) for each in plan.elsewhere))

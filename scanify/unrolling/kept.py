@@ -1,8 +1,8 @@
-"""What a rewrite has changed, kept beside the project: the texts that `unroll` gives back byte for byte.
+"""Store the originals of rewritten files in the project's cache, so that `unroll` restores them byte for byte.
 
-A rewrite loses what a scan has no place for: the name of a loop's variable, `zip(..., strict=True)`, how a list was
-laid out. It is no business of the user's code to carry that along, so it is kept in the project's cache, which git
-ignores. Without it the way back is read off the source.
+A rewrite loses details for which a scan has no place: the name of a loop's variable, `zip(..., strict=True)`, the
+layout of a list. They do not belong in the user's code, so they are kept in the cache, which git ignores. Without them,
+the loops are derived from the source.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _ENTRIES = 256
 
 @dataclass(frozen=True)
 class Rewrite:
-    """One rewrite: the texts of each file before and after, and the options that it was made with."""
+    """One rewrite: the texts of each file before and after, and its options."""
 
     before: Mapping[Path, str]
     after: Mapping[Path, str]
@@ -31,9 +31,9 @@ class Rewrite:
 
 
 def keep(root: Path, rewrite: Rewrite, together: Iterable[Set[Path]]) -> None:
-    """Keep a rewrite that was written, by itself for the files that changed `together` and for each of the others.
+    """Store a rewrite, split into one entry per group of files that changed `together` and per other file.
 
-    Paths are kept as they are below the project's root.
+    Paths are stored relative to the project's root.
     """
     top = cache_folder(root)
     changed = {path for path, text in rewrite.before.items() if rewrite.after[path] != text}
@@ -45,9 +45,9 @@ def keep(root: Path, rewrite: Rewrite, together: Iterable[Set[Path]]) -> None:
 
 
 def keep_on(root: Path, before: Mapping[Path, str], after: Mapping[Path, str]) -> None:
-    """Keep that scans have changed which an earlier rewrite has made, such as their policies: the loops stay theirs.
+    """Update stored rewrites after later changes to their scans, such as new policies; the originals stay the same.
 
-    What no rewrite has made has no loops that could be given back.
+    Changes to other scans are not stored, since they have no original loops.
     """
     for rewrite in kept(root):
         if any(before.get(path) == text and after[path] != text for path, text in rewrite.after.items()):
@@ -56,7 +56,7 @@ def keep_on(root: Path, before: Mapping[Path, str], after: Mapping[Path, str]) -
 
 
 def joined(sets: Iterable[Set[Path]]) -> list[set[Path]]:
-    """Sets without a common element, each the union of those that hang together."""
+    """Merge sets that share elements into disjoint unions."""
     found: list[set[Path]] = []
     for one in sets:
         whole = set(one).union(*(other for other in found if other & one))
@@ -79,7 +79,7 @@ def _keep(root: Path, top: Path, changed: Mapping[Path, str], rewrite: Rewrite) 
 
 
 def kept(root: Path) -> list[Rewrite]:
-    """The rewrites of a project that were kept, the latest first. What cannot be read is passed over."""
+    """Return the stored rewrites of a project, latest first. Unreadable entries are skipped."""
     top = cache_folder(root)
     if top is None or not (top / FOLDER).is_dir():
         return []

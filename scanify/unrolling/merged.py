@@ -1,4 +1,4 @@
-"""Two changes of one text brought together, line by line."""
+"""Merge two changes of a text, line by line."""
 
 import difflib
 from itertools import pairwise
@@ -7,7 +7,7 @@ _Hunk = tuple[int, int, list[str]]
 
 
 def merged(base: str, first: str, second: str) -> str | None:
-    """`base` with what changed to `first` and what changed to `second`; None where both changed the same lines."""
+    """Merge the changes of `base` to `first` and to `second`; None if both change the same lines."""
     if base == first:
         return second
     lines = base.splitlines(keepends=True)
@@ -23,7 +23,7 @@ def merged(base: str, first: str, second: str) -> str | None:
 
 
 def _hunks(lines: list[str], other: str) -> list[_Hunk]:
-    """What of some lines is other lines in another text."""
+    """Return the hunks that change some lines to another text."""
     theirs = other.splitlines(keepends=True)
     found = difflib.SequenceMatcher(None, lines, theirs, autojunk=False).get_opcodes()
     return [(start, end, theirs[begin:stop]) for tag, start, end, begin, stop in found if tag != "equal"]

@@ -1,4 +1,4 @@
-"""A project unrolled: by what its rewrites have kept, and the rest by what its source says."""
+"""Unroll a project: restore kept originals, and derive the other loops from the source."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,13 +15,13 @@ from scanify.unrolling.merged import merged
 
 @dataclass(frozen=True)
 class Unrolling:
-    """What unrolling a project would do: nothing is written yet.
+    """The effects of unrolling a project; nothing is written yet.
 
-    `restored` are the files that are what they were before a rewrite, `turned` the scans of others that become loops,
-    which are unsafe while there are `obligations`. `left` stay, and `beyond` wait for files that were not named.
-    `texts` are the new texts of the files that change, `held` those that are not written because they are unsafe, and
-    `loops` the plans that would turn the new texts back into scans. `policies` are those that stacks had. `elsewhere`
-    are those of the obligations that no case shows: other code may need a stack that becomes a list.
+    `restored` are the files restored to their originals, `turned` the other scans that become loops, which are unsafe
+    if there are `obligations`. Places in `left` stay as scans, and files in `beyond` have to be named first. `texts`
+    are the new texts of changed files, `held` the texts not written because they are unsafe, and `loops` the plans that
+    would rewrite the new texts to scans. `policies` are the policies of the stacks. `elsewhere` are the obligations
+    that no case can show: other code may need a stack that becomes a list.
     """
 
     texts: Mapping[Path, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Unrolling:
     loops: tuple[Plan, ...] = ()
 
     def changes(self, project: Project) -> dict[Path, tuple[bytes, bytes]]:
-        """The bytes before and after of the files that change."""
+        """Return the bytes before and after of the files that change."""
         return {
             path: (encode(source, source.text), encode(source, text))
             for path, text in sorted(self.texts.items())
@@ -45,7 +45,7 @@ class Unrolling:
 
 
 def unroll_project(project: Project, *, unsafe: bool = False) -> Unrolling:
-    """Turn the stacks of the files named back into lists, and the scans over them into loops."""
+    """Turn the stacks of the project's sources back into lists, and the scans over them into loops."""
     texts, restored, beyond = _restored(project)
     left = project.with_texts(texts)
     found = _read_off(left)
@@ -68,7 +68,7 @@ def unroll_project(project: Project, *, unsafe: bool = False) -> Unrolling:
 
 
 def held_back(result: Unrolling, texts: Mapping[Path, str]) -> Unrolling:
-    """The same, where nothing is written but `texts`."""
+    """Hold back everything except `texts`."""
     return replace(result, texts=texts, held=result.texts)
 
 
@@ -80,7 +80,7 @@ def _read_off(project: Project) -> Unrolled:
 
 
 def _restored(project: Project) -> tuple[dict[Path, str], tuple[Path, ...], tuple[Path, ...]]:
-    """The texts that files had before they were rewritten, the files, and those that were not named."""
+    """Return the texts of files before their rewrite, the restored files, and the files that have to be named first."""
     texts: dict[Path, str] = {}
     restored: set[Path] = set()
     beyond: set[Path] = set()
@@ -106,9 +106,10 @@ def _text(project: Project, path: Path) -> str | None:
 
 
 def _before(project: Project, rewrite: Rewrite, now: Mapping[Path, str | None]) -> dict[Path, str] | None:
-    """The files of a rewrite as they were before it, with what was changed since; None where that is not known.
+    """Return the files of a rewrite as before it, with later changes merged; None if that is not possible.
 
-    Where nothing was changed since there is nothing to doubt. Else the rewrite must give back what is there now.
+    If there are no later changes, the originals are correct. Otherwise rewriting the result must give the current
+    texts.
     """
     if all(now[path] == text for path, text in rewrite.after.items()):
         return dict(rewrite.before)
@@ -128,8 +129,7 @@ def _before(project: Project, rewrite: Rewrite, now: Mapping[Path, str | None]) 
 
 
 def _not_shown(project: Project, found: Unrolled) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Plan, ...]]:
-    """The obligations of loops that are read off the source, those of them about other code, and the plans that give
-    their scans back."""
+    """Return the obligations of derived loops, those about other code, and the plans that give the scans back."""
     wanted = {path: project.source(path).text for path in found.texts}
     plans = gives_back(project, found.texts, wanted)
     if plans is not None:
