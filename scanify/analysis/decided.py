@@ -44,8 +44,7 @@ def analyse(
     paths = [
         source.path
         for source in sources
-        if may_hold_loop(source.text, trees[source.path])
-        or (parameters and may_walk_parameters(source.text))
+        if may_hold_loop(source.text, trees[source.path]) or (parameters and may_walk_parameters(source.text))
     ]
     if not paths:
         return Analysis(len(sources))

@@ -40,21 +40,31 @@ OF_ANOTHER_LENGTH = {
     "one fewer than the caller says": (
         "zip(self.layers, self.gains)",
         "self.gains = [0.1 * i for i in range(depth - 1)]",
-        "it is made with depth - 1",
+        "has as many elements",
     ),
     "more, in a tuple": (
         "zip(self.layers, self.gains)",
         "self.gains = tuple(0.1 * i for i in range(depth + 3))",
-        "it is made with depth + 3",
+        "has as many elements",
     ),
     "fewer, by a list of keys": (
         "zip(self.layers, self.gains)",
         "parts = jr.split(key, depth - 2)\nself.gains = [jr.normal(part) for part in parts]",
-        "it is made with depth - 2",
+        "has as many elements",
     ),
     "from a number on": (
         "zip(self.layers, self.gains)",
         "self.gains = [0.1 * i for i in range(1, depth + 1)]",
+        "has as many elements",
+    ),
+    "only some of them": (
+        "zip(self.layers, self.gains)",
+        "self.gains = [0.1 * i for i in range(depth + 1) if i != 2]",
+        "has as many elements",
+    ),
+    "two for each": (
+        "zip(self.layers, self.gains)",
+        "self.gains = [0.1 * i for i in range(depth - 1) for _ in (1, 2)]",
         "has as many elements",
     ),
     "a part of the list": ("zip(self.layers, self.layers[1:])", "", "another part of it"),
@@ -89,15 +99,6 @@ AS_LONG = {
         "self.gains = [0.1 * i for i in range(depth)]",
         f"self.layers = {MANY}\n",
     ),
-}
-
-
-AS_LONG |= {
-    name: ("zip(self.layers, self.gains)", init, f"self.layers = {MANY}\n")
-    for name, init in {
-        "only some of them": "self.gains = [0.1 * i for i in range(depth + 1) if i != 2]",
-        "two for each": "self.gains = [0.1 * i for i in range(depth - 1) for _ in (1, 2)]",
-    }.items()
 }
 
 

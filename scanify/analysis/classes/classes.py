@@ -1,17 +1,19 @@
-"""Classes of the project: what they inherit, which are Equinox modules, and where methods and fields are defined."""
+"""Classes of the project: what they inherit, which are Equinox modules, where methods and fields are defined, and what
+code does under a name in any class."""
 
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from scanify.analysis.classes.named_code import FunctionNode, NamedCode, functions_in
 from scanify.analysis.classes.nnx import nnx_module
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.bound import BLOCKS
+from scanify.analysis.lower.nodes import by_kind, nodes_in
 from scanify.analysis.lower.text import dotted
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
 _NOT_MODULES = frozenset({"State", "StateIndex", "inference_mode", "make_with_state"})
 # Packages whose modules are of their own kind.
@@ -24,6 +26,14 @@ _HARMLESS_DECORATORS = frozenset(
     "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
     "flax.struct.dataclass typing.runtime_checkable".split()
 )
+_ACTING = (ast.Global, ast.Nonlocal, ast.Delete, ast.With, ast.AsyncWith, ast.Await, ast.Yield, ast.YieldFrom)
+_ASKING = frozenset({"len", "isinstance", "range", "tuple"})
+_OPERATORS = (
+    "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor lt le eq ne gt ge neg pos abs invert"
+).split()
+_CONVERSIONS = "array array_interface array_ufunc array_function jax_array index float int complex bool".split()
+# What an operation may call of its operands: which it is depends on the class of the other operand, too.
+_CALLED = tuple(f"__{prefix}{name}__" for name in (*_OPERATORS, *_CONVERSIONS) for prefix in ("", "r", "i"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,37 +55,32 @@ class Field:
         return self.default.keywords if isinstance(self.default, ast.Call) else []
 
 
-class Classes(NamedCode):
+class Classes:
     """What the index says of classes, each question answered once."""
 
     def __init__(self, index: Index) -> None:
-        super().__init__(index)
+        self.index = index
         self._bases: dict[ast.stmt, tuple[Definition | External | None, ...]] = {}
         self._lineage: dict[ast.stmt, tuple[Definition, ...]] = {}
-        self._methods: dict[ast.stmt, dict[str, FunctionNode]] = {}
+        self._methods: dict[ast.stmt, dict[str, Function]] = {}
         self._fields: dict[ast.stmt, dict[str, Field]] = {}
+        self._acting: dict[str, bool] = {}
+
+    # -- what a class is -------------------------------------------------------------------------------------------
 
     def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
         """The base classes, None for those that cannot be shown."""
         node = definition.node
         if node not in self._bases:
-            found: list[Definition | External | None] = []
-            for base in node.bases if isinstance(node, ast.ClassDef) else ():
-                value = base.value if isinstance(base, ast.Subscript) else base
-                name = dotted(value)
-                meaning = self.index.resolve(definition.module, name) if name is not None else None
-                if isinstance(meaning, Definition) and not isinstance(meaning.node, ast.ClassDef):
-                    meaning = self._assigned_class(meaning)
-                found.append(meaning if isinstance(meaning, Definition | External) else None)
-            self._bases[node] = tuple(found)
+            bases = node.bases if isinstance(node, ast.ClassDef) else ()
+            names = (dotted(base.value if isinstance(base, ast.Subscript) else base) or "" for base in bases)
+            self._bases[node] = tuple(self._class(definition, name) for name in names)
         return self._bases[node]
 
-    def _assigned_class(self, definition: Definition) -> Definition | External | None:
-        """`Base = eqx.Module`."""
-        node = definition.node
-        name = dotted(node.value) if isinstance(node, ast.Assign) else None
-        meaning = self.index.resolve(definition.module, name) if name is not None else None
-        return meaning if isinstance(meaning, Definition | External) else None
+    def _class(self, near: Definition, name: str) -> Definition | External | None:
+        meaning = self.index.resolve(near.module, name)
+        is_class = isinstance(meaning, Definition) and isinstance(meaning.node, ast.ClassDef)
+        return meaning if is_class or isinstance(meaning, External) else None  # type: ignore[return-value]
 
     def lineage(self, definition: Definition) -> tuple[Definition, ...]:
         """A class and the classes of the project that it inherits from, in the order of method resolution.
@@ -110,9 +115,8 @@ class Classes(NamedCode):
 
     def is_dataclass(self, definition: Definition) -> bool:
         """True of modules and of classes with the decorator `dataclass`, which have a constructor of their fields."""
-        decorators = getattr(definition.node, "decorator_list", ())
-        names = [dotted(getattr(each, "func", each)) or "" for each in decorators]
-        return self.is_module(definition) or any(each.rpartition(".")[2] == "dataclass" for each in names)
+        names = (name for name, _ in self._decorators(definition))
+        return self.is_module(definition) or any(name.rpartition(".")[2] == "dataclass" for name in names)
 
     def is_nnx(self, meaning: object) -> bool:
         """True if a class is a module of Flax NNX."""
@@ -133,18 +137,15 @@ class Classes(NamedCode):
         A scan takes layers apart and makes them of other arrays: what these functions compute is computed again.
         """
         own = any(name.startswith("tree_flatten") for owner in self.lineage(cls) for name in self.methods(owner))
-        return not self.is_module(cls) and (own or "register_pytree" in cls.module.text)
+        return not self.is_module(cls) and (own or cls.module.writes("register_pytree"))
 
     def is_opaque(self, cls: object) -> bool:
         """True if a class is a dataclass without bases that no file registers as a pytree: a leaf that is no array."""
         if not isinstance(cls, Definition) or not isinstance(cls.node, ast.ClassDef) or cls.node.bases:
             return False
-        names = [dotted(getattr(each, "func", each)) or "?" for each in cls.node.decorator_list]
-        meanings = [getattr(self.index.resolve(cls.module, name), "qualname", "") for name in names]
-        if meanings != ["dataclasses.dataclass"]:
-            return False
         homes = self.index.modules_with(cls.name)
-        return not any(home.writes("register_pytree") or home.writes("register_dataclass") for home in homes)
+        registered = any(home.writes("register_pytree") or home.writes("register_dataclass") for home in homes)
+        return not registered and [name for _, name in self._decorators(cls)] == ["dataclasses.dataclass"]
 
     def known_bases(self, definition: Definition) -> bool:
         """True if every class that it inherits from is of the project, or one that adds nothing to what it does."""
@@ -152,59 +153,35 @@ class Classes(NamedCode):
         names = [base for _, base in self._library_bases(definition)]
         return shown and all(library_module(name) or name in _PLAIN_BASES for name in names)
 
-    def methods(self, definition: Definition) -> dict[str, FunctionNode]:
-        """The functions in the body of a class, those under conditions too; of several of one name the last."""
-        node = definition.node
-        if node not in self._methods:
-            body = node.body if isinstance(node, ast.ClassDef) else []
-            self._methods[node] = {each.name: each for each in functions_in(body)}
-        return self._methods[node]
-
-    def definitions(self, definition: Definition, name: str) -> list[FunctionNode]:
-        """The functions of that name in the body of a class; of several, branches or decorators may pick any."""
-        body = definition.node.body if isinstance(definition.node, ast.ClassDef) else []
-        return [each for each in functions_in(body) if each.name == name]
-
-    def method(self, definition: Definition, name: str) -> tuple[Definition, FunctionNode] | None:
-        """The method of that name that an instance of exactly this class has."""
+    def oddity(self, definition: Definition) -> str | None:
+        """What makes calling the class more than making an object of it: a metaclass, a decorator, `__new__`."""
         for owner in self.lineage(definition):
-            function = self.methods(owner).get(name)
-            if function is not None:
-                return owner, function
+            if any(keyword.arg == "metaclass" for keyword in getattr(owner.node, "keywords", ())):
+                return f"`{owner.name}` has a metaclass"
+            if "__new__" in self.methods(owner):
+                return f"`{owner.name}` has its own `__new__`"
+            if owner.node is not definition.node and "__init_subclass__" in self.methods(owner):
+                return f"a base class of `{definition.name}` may change it in `__init_subclass__`"
+            for name, qualname in self._decorators(owner):
+                if qualname not in _HARMLESS_DECORATORS:
+                    return f"`{owner.name}` is made by the decorator `{name or '...'}`"
         return None
 
-    def fields(self, definition: Definition) -> dict[str, Field]:
-        """The annotated fields, inherited ones first, as a dataclass has them."""
-        if definition.node not in self._fields:
-            found = self._fields[definition.node] = {}
-            for owner in reversed(self.lineage(definition)):
-                body = owner.node.body if isinstance(owner.node, ast.ClassDef) else []
-                for statement in (each for each in body if isinstance(each, ast.AnnAssign)):
-                    if isinstance(statement.target, ast.Name) and "ClassVar" not in ast.unparse(statement.annotation):
-                        found[statement.target.id] = Field(statement.target.id, owner, statement)
-        return self._fields[definition.node]
+    def _decorators(self, definition: Definition) -> Iterator[tuple[str, str]]:
+        """Each decorator of a class as it is written, and its qualified name if it is of a library."""
+        for each in getattr(definition.node, "decorator_list", ()):
+            name = dotted(each.func if isinstance(each, ast.Call) else each) or ""
+            yield name, getattr(self.index.resolve(definition.module, name), "qualname", "")
 
-    def constant(self, definition: Definition, name: str) -> tuple[Definition, ast.expr] | None:
-        """The value of `name = value` in the body of a class or of one it inherits from."""
-        for owner in self.lineage(definition):
-            for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
-                if isinstance(statement, ast.Assign) and any(dotted(one) == name for one in statement.targets):
-                    return owner, statement.value
-        return None
-
-    def is_replaced(self, cls: object, name: str) -> bool:
-        """True if code outside of the constructor may store into a field of an object of a class; into one of a module
-        of Equinox, which is frozen, only past the class."""
-        frozen = isinstance(cls, Definition) and self.is_module(cls) and not self.is_nnx(cls)
-        return any(each.forced or not frozen for each in self.index.patches.stores(name))
+    # -- heirs -----------------------------------------------------------------------------------------------------
 
     @cached_property
     def _heirs(self) -> dict[ast.stmt | str, list[Definition]]:
         """The classes that inherit from each class of the project or of a library, those in functions too."""
         found: dict[ast.stmt | str, list[Definition]] = {}
-        modules = (module for path in self.index.paths_with("class") if (module := self.index.module_at(path)))
-        nodes = ((home, node) for home in modules for node in nodes_in(home.tree) if isinstance(node, ast.ClassDef))
-        for definition in (Definition(home, node.name, node) for home, node in nodes if node.bases):
+        homes = self.index.modules_with("class")
+        nodes = ((home, node) for home in homes for node in by_kind(home.tree)[ast.ClassDef] if node.bases)
+        for definition in (Definition(home, node.name, node) for home, node in nodes):
             above: set[ast.stmt | str] = {each.node for each in self.lineage(definition)[1:]}
             for base in above.union(base for _, base in self._library_bases(definition)):
                 found.setdefault(base, []).append(definition)
@@ -218,24 +195,92 @@ class Classes(NamedCode):
         """The classes of the project that inherit from a class."""
         return self._heirs.get(definition.node, ())
 
-    def oddity(self, definition: Definition) -> str | None:
-        """What makes calling the class more than making an object of it: a metaclass, a decorator, `__new__`."""
+    # -- methods and fields ----------------------------------------------------------------------------------------
+
+    def methods(self, definition: Definition) -> dict[str, Function]:
+        """The functions in the body of a class, those under conditions too; of several of one name the last."""
+        node = definition.node
+        if node not in self._methods:
+            self._methods[node] = {each.name: each for each in functions_in(getattr(node, "body", ()))}
+        return self._methods[node]
+
+    def definitions(self, definition: Definition, name: str) -> list[Function]:
+        """The functions of that name in the body of a class; of several, branches or decorators may pick any."""
+        return [each for each in functions_in(getattr(definition.node, "body", ())) if each.name == name]
+
+    def method(self, definition: Definition, name: str) -> tuple[Definition, Function] | None:
+        """The method of that name that an instance of exactly this class has."""
+        found = ((owner, self.methods(owner).get(name)) for owner in self.lineage(definition))
+        return next(((owner, function) for owner, function in found if function is not None), None)
+
+    def fields(self, definition: Definition) -> dict[str, Field]:
+        """The annotated fields, inherited ones first, as a dataclass has them."""
+        if definition.node not in self._fields:
+            found = self._fields[definition.node] = {}
+            for owner in reversed(self.lineage(definition)):
+                annotated = (each for each in getattr(owner.node, "body", ()) if isinstance(each, ast.AnnAssign))
+                for each in (each for each in annotated if "ClassVar" not in ast.unparse(each.annotation)):
+                    if isinstance(each.target, ast.Name):
+                        found[each.target.id] = Field(each.target.id, owner, each)
+        return self._fields[definition.node]
+
+    def constant(self, definition: Definition, name: str) -> tuple[Definition, ast.expr] | None:
+        """The value of `name = value` in the body of a class or of one it inherits from."""
         for owner in self.lineage(definition):
-            node = owner.node
-            if not isinstance(node, ast.ClassDef):
-                continue
-            if any(keyword.arg == "metaclass" for keyword in node.keywords):
-                return f"`{owner.name}` has a metaclass"
-            if "__new__" in self.methods(owner):
-                return f"`{owner.name}` has its own `__new__`"
-            if owner.node is not definition.node and "__init_subclass__" in self.methods(owner):
-                return f"a base class of `{definition.name}` may change it in `__init_subclass__`"
-            for decorator in node.decorator_list:
-                name = dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
-                meaning = self.index.resolve(owner.module, name) if name is not None else None
-                if not isinstance(meaning, External) or meaning.qualname not in _HARMLESS_DECORATORS:
-                    return f"`{owner.name}` is made by the decorator `{name or '...'}`"
+            for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
+                if isinstance(statement, ast.Assign) and any(dotted(one) == name for one in statement.targets):
+                    return owner, statement.value
         return None
+
+    # -- by name, in any class -------------------------------------------------------------------------------------
+
+    def is_replaced(self, cls: object, name: str) -> bool:
+        """True if code outside of the constructor may store into a field of an object of a class; into one of a module
+        of Equinox, which is frozen, only past the class."""
+        frozen = isinstance(cls, Definition) and self.is_module(cls) and not self.is_nnx(cls)
+        return any(each.forced or not frozen for each in self.index.patches.stores(name))
+
+    def is_patched(self, name: str) -> bool:
+        """True if code of the project may put something in the place of a method of that name."""
+        return bool(self.index.patches.stores(name))
+
+    def acts(self, name: str) -> bool:
+        """True if a class of the project has a method of that name that may do more than give a value of what its
+        object and its arguments hold: by a call, a store, or a name of another function that it binds."""
+        if name not in self._acting:
+            homes = (home for home in self.index.modules_with(name) if home.writes(f"def {name}("))
+            classes = (each for home in homes for each in by_kind(home.tree)[ast.ClassDef])
+            methods = (each for cls in classes for each in functions_in(cls.body) if each.name == name)
+            self._acting[name] = any(map(_acts, methods))
+        return self._acting[name]
+
+    def may_act(self, name: str) -> bool:
+        """True if a method of that name may do more than compute, as its class defines it or as code patches it."""
+        return self.acts(name) or self.is_patched(name)
+
+    @cached_property
+    def operators_act(self) -> bool:
+        """True if an operator or a conversion of an object of the project may do more than compute."""
+        return any(map(self.may_act, _CALLED))
+
+
+def _acts(method: Function) -> bool:
+    for each in nodes_in(*method.body):
+        call = isinstance(each, ast.Call) and getattr(each.func, "id", "") not in _ASKING
+        store = isinstance(each, ast.Attribute | ast.Subscript) and not isinstance(each.ctx, ast.Load)
+        if call or store or isinstance(each, _ACTING):
+            return True
+    return False
+
+
+def functions_in(body: Sequence[ast.AST]) -> Iterator[Function]:
+    """The functions that a block defines, those in branches too."""
+    for statement in body:
+        if isinstance(statement, Function):
+            yield statement
+        elif not isinstance(statement, ast.ClassDef):
+            for name in BLOCKS:
+                yield from functions_in(getattr(statement, name, ()))
 
 
 def _like_module(owner: Definition, base: str) -> bool:
@@ -249,7 +294,7 @@ def _like_module(owner: Definition, base: str) -> bool:
 
 
 def library_module(qualname: str) -> bool:
-    """Whether a class of a library is an `equinox.Module`, or one of Flax NNX."""
+    """True if a class of a library is an `equinox.Module`, or one of Flax NNX."""
     if nnx_module(qualname):
         return True
     root, _, name = qualname.rpartition(".")

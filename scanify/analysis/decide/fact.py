@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from scanify.analysis.alike.alike import Alike, homogeneity
 from scanify.analysis.alike.gain import Gain, gain_of
 from scanify.analysis.decide.bodies import bodies_of
-from scanify.analysis.decide.iterators import iterator_problems
-from scanify.analysis.decide.lengths import other_lengths
+from scanify.analysis.decide.heads import iterator_problems, other_lengths
 from scanify.analysis.decide.remedies import REMEDIES
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.round_trips import round_trips
