@@ -1,4 +1,4 @@
-"""`pytest --scanify`: the cases of a project as tests. What is named here needs jax, which a call imports."""
+"""`pytest --scanify`: the cases of a project as tests. The functions here need jax, imported on the first call."""
 
 from typing import TYPE_CHECKING
 

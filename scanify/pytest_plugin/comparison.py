@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Nothing(Exception):
-    """There is nothing to compare, for the reason given."""
+    """Raised if there is nothing to compare, with the reason."""
 
 
 class Comparison:
-    """A case by its name, with what it says; `against` is a git revision, None: what scanify rewrites."""
+    """A case of the configuration, compared with a rewrite by scanify, or with the git revision `against`."""
 
     def __init__(self, config: Config, name: str, text: str, against: str | None) -> None:
         self.config, self.name, self.text, self.against = config, name, text, against
@@ -39,7 +39,7 @@ class Comparison:
         self._failed: Exception | None = None
 
     def results(self, policies: Sequence[str | None]) -> list[CaseResult]:
-        """The results under these policies, for each variant of the case. Raises Nothing, or ScanifyError."""
+        """Return the results under these policies for each variant of the case. Raises Nothing or ScanifyError."""
         if self._failed is not None:
             raise self._failed
         if self._found is None or not set(policies) <= set(self._found[0]):
@@ -66,7 +66,7 @@ class Comparison:
     def _verified(
         self, case: CaseSpec, target: Path, policies: tuple[str | None, ...], remat: str | None
     ) -> list[CaseResult]:
-        """Results of the case for the file rewritten with the policy `remat`, compared under `policies`."""
+        """Return the results for the file rewritten with the policy `remat`, compared under `policies`."""
         config = self.config
         done = verify(
             rewritten(config, target, remat).changes,
@@ -103,7 +103,7 @@ class Comparison:
 
 
 def rewritten(config: Config, path: Path, remat: str | None, *, undecided: bool = False) -> Outcome:
-    """Rewrite a file or a folder as its configuration says, loops whose layers the source leaves open if `undecided`.
+    """Rewrite a file or folder by its configuration, with `undecided` also loops whose layers the source leaves open.
 
     Raises Nothing if no loop can be rewritten.
     """
@@ -125,7 +125,7 @@ def rewritten(config: Config, path: Path, remat: str | None, *, undecided: bool 
 
 
 def _of_all_policies(names: Sequence[str | None], results: Sequence[CaseResult]) -> CaseResult:
-    """One result of several texts, each with its own policy: of what is no policy's, the first that is not good."""
+    """Combine the results of texts with one policy each; the rest is taken from the first result that is not good."""
     policies = [
         replace(each, policy=name or each.policy)
         for name, result in zip(names, results, strict=True)

@@ -1,4 +1,4 @@
-"""What is wrong with a case, in the words that a test fails with."""
+"""Messages for failed cases."""
 
 from scanify.report.verification.remarks import place, reason, said_once, sides
 from scanify.report.verification.summary import once
@@ -6,7 +6,7 @@ from scanify.verify.verdict import CaseResult, Verdict
 
 
 def wrong(result: CaseResult, policy: str) -> str | None:
-    """What is wrong under a policy; None where nothing is."""
+    """Describe what is wrong under a policy; None if nothing is."""
     if result.error is not None:
         return f"{result.name} could not be verified: {result.error}"
     found = [each for each in result.policies if each.policy == policy]
@@ -22,7 +22,7 @@ def wrong(result: CaseResult, policy: str) -> str | None:
 
 
 def wrong_as_a_whole(result: CaseResult) -> str | None:
-    """What is wrong with a case whatever the policy is; None where nothing is."""
+    """Describe what is wrong with a case regardless of the policy; None if nothing is."""
     if result.error is not None:
         return f"{result.name} could not be verified: {result.error}"
     lines = []

@@ -1,4 +1,4 @@
-"""What pytest calls. Everything else is imported once `--scanify` is given."""
+"""The pytest hooks. Everything else is imported only with `--scanify`."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ _CONFIGURATION = "pyproject.toml"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of the plugin."""
+    """Add the options of the plugin."""
     group = parser.getgroup("scanify", "scanify: loops over layers and the scans that take their place")
     group.addoption(
         "--scanify",
@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Raises UsageError where the options do not fit."""
+    """Raise UsageError if the options are inconsistent."""
     against, remats = config.getoption("--scanify-against"), config.getoption("--scanify-remat")
     if not config.getoption("--scanify"):
         if against or remats:
@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """The configuration of the project is collected as a file of tests is, unless parts of it are named."""
+    """Collect the configuration of the project like a test file, unless parts of it are named."""
     config = session.config
     file = config.rootpath / _CONFIGURATION
     if not _has_cases(config) or not file.is_file():
@@ -60,7 +60,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The cases of a pyproject.toml."""
+    """Collect the cases of a pyproject.toml."""
     if file_path.name != _CONFIGURATION or not _has_cases(parent.config):
         return None
     return cases_in(parent, file_path)

@@ -16,13 +16,13 @@ from scanify.pytest_plugin.failure import wrong, wrong_as_a_whole
 from scanify.pytest_plugin.recorded import RecordedComparison, RewrittenLoop, RewrittenProject
 from scanify.verify.verdict import CaseResult, PolicyResult, Verdict
 
-# What stands in place of a policy for what is compared once for all of them; and for the policy that is written.
+# Used instead of a policy for the checks that do not depend on one, and for the policy as written.
 WHOLE = "case"
 WRITTEN = "as written"
 
 
 class Different(Exception):
-    """The two versions are not the same, or were not shown to be; the message is for the user."""
+    """The two versions differ, or were not shown to be equal; the message is for the user."""
 
 
 class Cases(pytest.File):
@@ -44,12 +44,12 @@ class Cases(pytest.File):
             yield from self._recorded(RewrittenProject(config, against), policies)
 
     def _recorded(self, project: RewrittenProject, policies: Sequence[str]) -> Iterator[RecordedItem]:
-        """An item for each command and loop; one for the command if there is no loop."""
+        """Yield an item for each command and loop, or one for the command if there is no loop."""
         if project.against is None and not policy_at_run_time(project.config.target):
             policies = (WRITTEN,)
         try:
             loops: list[RewrittenLoop | None] = list(project.loops())
-        except (Nothing, ScanifyError):  # said by the item
+        except (Nothing, ScanifyError):  # reported by the item
             loops = []
         for name, text in project.config.commands:
             comparison = RecordedComparison(project, text)
@@ -60,28 +60,28 @@ class Cases(pytest.File):
 
 
 def cases_in(parent: pytest.Collector, path: Path) -> Cases:
-    """Return the cases of a pyproject.toml as a file of tests."""
+    """Return the cases of a pyproject.toml as a test file."""
     found: Cases = Cases.from_parent(parent, path=path)
     return found
 
 
 class _Item(pytest.Item):
-    """Compares two versions; `case` is its name in the configuration."""
+    """Compares two versions; `case` is the name in the configuration."""
 
     def __init__(self, *, case: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.case = case
 
     def results(self) -> Sequence[CaseResult]:
-        """Compare. Raises Nothing, or ScanifyError."""
+        """Compare the versions. Raises Nothing or ScanifyError."""
         raise NotImplementedError
 
     def wrong(self, result: CaseResult) -> str | None:
-        """What is wrong with a result; None if nothing is."""
+        """Describe what is wrong with a result; None if nothing is."""
         raise NotImplementedError
 
     def verdicts(self, result: CaseResult) -> list[Verdict]:
-        """The verdicts of a result that the item is about."""
+        """Return the verdicts of a result that concern the item."""
         raise NotImplementedError
 
     def runtest(self) -> None:
@@ -105,7 +105,7 @@ class _Item(pytest.Item):
         self.user_properties.append(("scanify", " and ".join(sorted(statuses)) or "nothing to compare"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The message alone: where in the plugin it was raised is of no use to anybody."""
+        """Show only the message, since a traceback of the plugin does not help the user."""
         if isinstance(excinfo.value, Different):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -117,7 +117,7 @@ class _Item(pytest.Item):
 
 
 class CaseItem(_Item):
-    """One case under one policy, or what does not depend on a policy. The items of a case are compared in one run."""
+    """One case under one policy, or its policy-independent checks. The items of a case share one comparison."""
 
     def __init__(self, *, comparison: Comparison, part: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -131,7 +131,7 @@ class CaseItem(_Item):
         return results
 
     def _policies(self) -> tuple[str | None, ...]:
-        """The policies of all items of this case that are run."""
+        """Return the policies of all selected items of this case."""
         items = [item for item in self.session.items if isinstance(item, CaseItem)]
         asked = [item.part for item in items if item.comparison is self.comparison and item.part != WHOLE]
         default = WRITTEN if self.comparison.against else REMATS[0]
@@ -149,7 +149,7 @@ class CaseItem(_Item):
 
 
 class RecordedItem(_Item):
-    """A loop in the calls that a command makes, under all policies; without a `loop`, why there is none."""
+    """A loop in the calls of a command, under all policies. Without a `loop`, the item reports why there is none."""
 
     def __init__(
         self, *, comparison: RecordedComparison, loop: RewrittenLoop | None, policies: Sequence[str], **kwargs: Any
@@ -160,7 +160,7 @@ class RecordedItem(_Item):
 
     def results(self) -> Sequence[CaseResult]:
         if self.loop is None:
-            self.comparison.project.change  # noqa: B018  # raises what is the matter
+            self.comparison.project.change  # noqa: B018  # raises the reason
             raise Nothing("no loop is taken out of a function")
         return self.comparison.results_of(self.loop, self.policies)
 

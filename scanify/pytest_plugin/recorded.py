@@ -1,4 +1,4 @@
-"""The calls of one command of a configuration, compared once for all of the loops that they may show."""
+"""The calls of one command of a configuration, compared once for all loops that they may show."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from scanify.verify.verdict import CaseResult
 
 @dataclass(frozen=True)
 class RewrittenLoop:
-    """A loop that the other version lacks, and the function that holds it."""
+    """A loop that the other version lacks, and the function that contains it."""
 
     path: Path
     line: int
     scope: str
 
     def named(self, root: Path) -> str:
-        """Where it is, such as `src/model.py:33`."""
+        """Return the place, such as `src/model.py:33`."""
         path = self.path.relative_to(root) if self.path.is_relative_to(root) else self.path
         return f"{path.as_posix()}:{self.line}"
 
 
 class RewrittenProject:
-    """What scanify makes of a project, or what differs from the git revision `against`."""
+    """A project rewritten by scanify, or its changes since the git revision `against`."""
 
     def __init__(self, config: Config, against: str | None) -> None:
         self.config, self.against = config, against
 
     @cached_property
     def change(self) -> ByHand:
-        """Both versions of every file. Raises Nothing if no loop can be rewritten, ScanifyError as `since_for_runs`."""
+        """Both versions of each file. Raises Nothing if no loop is rewritten, ScanifyError like `since_for_runs`."""
         if self.against is not None:
             return since_for_runs(self.against)
         changes = rewritten(self.config, self.config.root, None, undecided=True).changes
@@ -49,7 +49,7 @@ class RewrittenProject:
         return ByHand(changes, first, first)
 
     def loops(self) -> Iterator[RewrittenLoop]:
-        """Yield the loops that the other version lacks. Raises as `change` does."""
+        """Yield the loops that the other version lacks. Raises the errors of `change`."""
         for path, (before, after) in self.change.changes.items():
             for loop in loops_lost(before, after):
                 if loop.applies:
@@ -57,14 +57,14 @@ class RewrittenProject:
 
 
 class RecordedComparison:
-    """The calls that one command makes of a project's functions, in both of its versions."""
+    """The calls that one command makes of a project's functions, in both versions."""
 
     def __init__(self, project: RewrittenProject, text: str) -> None:
         self.project, self.text = project, text
         self._found: dict[tuple[str | None, ...], Sequence[CaseResult]] = {}
 
     def results(self, policies: tuple[str | None, ...]) -> Sequence[CaseResult]:
-        """Return the results under these policies, one for each recorded call. Raises ScanifyError as `verify` does."""
+        """Return the results under these policies, one per recorded call. Raises ScanifyError like `verify`."""
         if policies not in self._found:
             change, root = self.project.change, self.project.config.root
             done = verify(
@@ -83,9 +83,9 @@ class RecordedComparison:
         return self._found[policies]
 
     def results_of(self, loop: RewrittenLoop, policies: tuple[str | None, ...]) -> list[CaseResult]:
-        """Return the results of the calls that run a loop for two iterations or more, and those that ended in an error.
+        """Return the results of calls that failed or that run a loop for at least two iterations.
 
-        Raises Nothing if there is none.
+        Raises Nothing if there are none.
         """
         every = self.results(policies)
         found = [result for result in every if _concerns(result, loop)]
