@@ -21,7 +21,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """What a library is asked for is imported when it is: the command line needs none of it."""
+    """Import an attribute on first access, since the command line does not need it."""
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     if name == "testing":

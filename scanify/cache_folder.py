@@ -1,4 +1,4 @@
-"""Where results are kept between runs."""
+"""The cache of results between runs."""
 
 import os
 import tempfile
@@ -9,10 +9,9 @@ FOLDER = ".scanify_cache"
 
 
 def cache_folder(root: Path) -> Path | None:
-    """The cache of the project at `root`: $SCANIFY_CACHE_DIR, or a folder of the project that git ignores.
+    """Return the cache of the project at `root`: $SCANIFY_CACHE_DIR, or a folder of the project that git ignores.
 
-    None where $CI is set and $SCANIFY_CACHE_DIR is not: a change that is to be checked could bring its own entries
-    along.
+    None if $CI is set and $SCANIFY_CACHE_DIR is not, since a change under review could bring its own cache entries.
     """
     named = os.environ.get("SCANIFY_CACHE_DIR")
     if named:
@@ -21,8 +20,8 @@ def cache_folder(root: Path) -> Path | None:
 
 
 def write_entry(folder: Path, top: Path, name: str, text: str, most: int) -> None:
-    """Write one entry, whole or not at all, and forget the oldest beyond `most`. `top` gets a `.gitignore`."""
-    with suppress(OSError):  # A cache that cannot be written is none; the result is there all the same.
+    """Write one entry atomically, and delete the oldest ones beyond `most`. `top` gets a `.gitignore`."""
+    with suppress(OSError):  # The cache is optional, so errors are ignored.
         folder.mkdir(parents=True, exist_ok=True)
         ignore = top / ".gitignore"
         if not ignore.exists():

@@ -1,4 +1,4 @@
-"""The command line: `main` turns every way a command can end into an exit code and a message."""
+"""The command line: `main` maps every way in which a command can end to an exit code and a message."""
 
 import gc
 import importlib
@@ -42,7 +42,7 @@ failed, 4 internal error, 130 interrupted.
 
 
 class Commands(click.Group):
-    """The commands, each one a module of `scanify.commands` that is imported when it is asked for."""
+    """The commands, each a module of `scanify.commands` that is imported on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -58,11 +58,11 @@ class Commands(click.Group):
 @click.group(cls=Commands, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(scanify.__version__, prog_name="scanify")
 def cli() -> None:
-    """The group that every command belongs to."""
+    """The group of all commands."""
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and answer its exit code. A user's mistake is shown as a message, a defect as a bug report."""
+    """Run one command and return its exit code. User errors are shown as a message, defects as a bug report."""
     try:
         return int(cli.main(args=arguments, prog_name="scanify", standalone_mode=False) or Exit.OK)
     except click.exceptions.Exit as ended:
@@ -88,8 +88,8 @@ def run(arguments: list[str]) -> int:
 def main() -> None:
     """The entry point of the `scanify` command."""
     ready_streams()
-    # Trees and values live until the command ends: looking for what could go is a third of the time.
+    # Trees and values live until the command ends; collecting garbage took a third of the time.
     gc.set_threshold(200_000, 50, 50)
-    # Generated code has sums of a thousand terms, which are trees of that depth, and a level takes some calls.
+    # Generated code has sums of a thousand terms; each is a level of the tree and takes several calls.
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     sys.exit(run(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""A defect of scanify, told so that it can be reported as it stands."""
+"""Reports of internal errors, complete enough to be filed unchanged."""
 
 import platform
 import shlex
@@ -10,7 +10,7 @@ import scanify
 
 
 def bug_report(error: BaseException, arguments: list[str]) -> str:
-    """A Markdown text with the command, the versions and the traceback of `error`."""
+    """Return a Markdown report with the command, the versions and the traceback of `error`."""
     trace = "".join(traceback.format_exception(error)).rstrip()
     return "\n".join(
         [

@@ -1,10 +1,10 @@
-"""Errors that are the user's to mend, and the exit codes of the command line."""
+"""Errors that the user can fix, and the exit codes of the command line."""
 
 from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the process answers. Other tools rely on these numbers."""
+    """The exit codes of the process. Other tools rely on these numbers."""
 
     OK = 0
     FINDINGS = 1
@@ -15,21 +15,21 @@ class Exit(IntEnum):
 
 
 class ScanifyError(Exception):
-    """A mistake in what scanify was given: shown as its message alone, without a traceback.
+    """A mistake in the input of scanify, shown as a message without a traceback.
 
-    The message says what was expected, what came, where, and what to do.
+    The message says what was expected, what was found, where, and what to do.
     """
 
     exit_code = Exit.USAGE
 
 
 class CaseFailed(ScanifyError):
-    """A case that could not be run, where what it runs was to say what may be changed."""
+    """A case failed to run, although its result is needed to decide which changes are allowed."""
 
     exit_code = Exit.VERIFICATION
 
 
 class CheckFailed(ScanifyError):
-    """An edit that broke one of the checks every edit must pass: nothing was written. A defect of scanify."""
+    """An edit failed one of the checks on all edits, and nothing was written. This is a defect of scanify."""
 
     exit_code = Exit.INTERNAL

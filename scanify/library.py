@@ -1,4 +1,4 @@
-"""What `import scanify` offers to programs: `prove_equal`."""
+"""The Python API: `prove_equal`."""
 
 import importlib.util
 import sys
@@ -11,16 +11,16 @@ from scanify.verify.equality import Equality
 
 __all__ = ["Equality", "prove_equal"]
 
-equality: Callable[..., Equality] = on_call("scanify.verify.functions", "equality")  # which needs jax
+equality: Callable[..., Equality] = on_call("scanify.verify.functions", "equality")  # needs jax
 
 
 def prove_equal(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, up_to: int = 1, **kwargs: Any) -> Equality:
-    """Whether two functions are the same function of the arrays among their arguments.
+    """Check whether two functions are the same function of the arrays among their arguments.
 
-    Both are called with the same arguments, under tracing. jax arrays and NumPy arrays anywhere in them, in modules
-    too, are inputs: PROVED says that the functions are equal for all their values of these shapes and dtypes. A
-    `jax.ShapeDtypeStruct` stands for an array without values; then nothing can be tested. Everything else among the
-    arguments (Python numbers, static fields), and what the functions hold themselves, is as it is.
+    Both are called with the same arguments, under tracing. All jax and NumPy arrays in the arguments, including arrays
+    in modules, are inputs: PROVED means that the functions are equal for all values of these shapes and dtypes. A
+    `jax.ShapeDtypeStruct` represents an array without values; in that case nothing can be tested. All other arguments
+    (Python numbers, static fields) and everything that the functions close over keep their values.
 
         >>> def scanned(model, x):
         ...     return ArrayStacked.of(model.layers).fold(x)
@@ -28,23 +28,23 @@ def prove_equal(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, up_
         <Status.PROVED: 'PROVED'>
 
     Args:
-        f: the original, as messages have it.
+        f: the original, called so in messages.
         g: the rewritten version.
-        args: the arguments of both; `kwargs` those that are given by name.
-        up_to: the order of derivatives that is compared. 0: what the functions return and write to their arguments,
-            also under `vmap`, and how often they use each random key. 1: gradients and forward derivatives, too.
-            2: and second derivatives.
+        args: the positional arguments of both; `kwargs` are the keyword arguments.
+        up_to: the order of derivatives to compare. 0: results and writes to arguments, also under `vmap`, and how often
+            each random key is used. 1: gradients and forward derivatives, too. 2: and second derivatives.
 
     Returns:
-        An `Equality`, which is true where all is PROVED. `verdict` may also be TESTED (not proved, but the values
+        An `Equality`, which is true if everything is PROVED. `verdict` may also be TESTED (not proved, but the values
         agree), FAILED (they differ), or NOT RUN (nothing was shown); `reason` says why, `place` where the functions
-        part, `checks` has the verdict on each part.
+        differ, and `checks` has the verdict on each part.
 
     Raises:
-        ScanifyError: what was given cannot be compared. Whatever `f` raises is raised as well.
+        ScanifyError: the functions or arguments cannot be compared. Exceptions of `f` are raised as well.
 
     Values are tried in this process, or, if a function has a `while` loop, in another one for ten seconds at most.
-    Both functions are traced in this process: what one does to jax, to a library or to a module reaches the other. To
+
+    Both functions are traced in this process: changes of one to jax, to a library or to a module affect the other. To
     compare two versions of a file each in a process of its own, use `scanify verify`.
     """
     missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]

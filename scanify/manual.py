@@ -1,4 +1,4 @@
-"""The manual page of the command, made of what `--help` is made of: `python -m scanify.manual > scanify.1`."""
+"""Create the manual page from the help texts: `python -m scanify.manual > scanify.1`."""
 
 import re
 
@@ -9,11 +9,11 @@ from scanify.cli import COMMANDS, cli
 
 
 def page() -> str:
-    """The page in the words of `man`, with a section for each command."""
+    """Return the page in the format of `man`, with a section per command."""
     context = click.Context(cli, info_name="scanify")
     lines = [
         f'.TH SCANIFY 1 "" "scanify {scanify.__version__}" "User Commands"',
-        ".nh",  # words are not broken
+        ".nh",  # no hyphenation
         ".ad l",
         ".SH NAME",
         "scanify \\- rewrite Python loops over Equinox layers to scans, and prove that nothing changed",
@@ -55,7 +55,7 @@ def _item(term: str, text: str) -> list[str]:
 
 
 def _prose(text: str) -> list[str]:
-    """Paragraphs; lines stay where click is told to leave them."""
+    """Convert paragraphs; lines are kept if they are marked for click."""
     lines: list[str] = []
     for paragraph in filter(None, re.split(r"\n[ \t]*\n", text.strip())):
         rows = [row.strip() for row in paragraph.splitlines()]
@@ -67,7 +67,7 @@ def _prose(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A line that `man` takes as it stands."""
+    """Escape a line for `man`."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{text}" if text.startswith((".", "'")) else text
 

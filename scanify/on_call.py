@@ -1,6 +1,6 @@
-"""Functions whose modules are imported when they are first called, as these need libcst, rich or jax.
+"""Functions whose modules are imported on the first call, because they need libcst, rich or jax.
 
-Rooms that need such a library have a door: their `__init__` names what others call, and imports nothing.
+The `__init__` of a package that needs such a library exports these functions, and imports nothing.
 """
 
 import importlib
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def on_call(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that calls the one of this name in a module, which is imported then."""
+    """Return a function that imports the module when called, and calls the function of this name in it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return getattr(importlib.import_module(module), name)(*args, **kwargs)

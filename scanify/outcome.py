@@ -1,4 +1,4 @@
-"""What a rewrite would do, before anything is written."""
+"""The result of a rewrite, before anything is written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeldBack:
-    """Why cases do not show a loop, in words that follow "can be rewritten, but", and what to do.
+    """The reason why cases do not show a loop, phrased to follow "can be rewritten, but", and what to do.
 
-    `finding` is false if nothing is left to be done, as for layers that are not alike.
+    `finding` is false if the user need not do anything, for example if the layers are not alike.
     """
 
     why: str
@@ -26,13 +26,13 @@ class HeldBack:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rewrite would do: nothing is written yet. `held` are the plans that are unsafe and were not applied,
-    `beyond` those that were not because they change other files than those named, with these files.
+    """The result of a rewrite; nothing is written yet.
 
-    `before` and `texts` hold every file read, as it is and as it would be; `changes` the bytes `(before, after)` of
-    those that change. `policies` are those of stacks that were there already. `beyond_cases` are those of `held` whose
-    loops a case runs, and of which no case shows everything. `short` says of plans among
-    the held why the cases run too few iterations of their loops.
+    `held` are the unsafe plans that were not applied, `beyond` the plans not applied because they change files that
+    were not named, with these files. `before` and `texts` hold every file read, with its old and new text; `changes`
+    the bytes `(before, after)` of changed files. `policies` are new policies of existing stacks. `beyond_cases` are the
+    plans in `held` whose loops a case runs, but with obligations that no case can show. `short` holds the reasons why
+    cases do not show loops, for example too few iterations.
     """
 
     analysis: Analysis

@@ -1,4 +1,4 @@
-"""The straight line from paths to changed files: the stages joined, with nothing printed and nothing written."""
+"""The pipeline from paths to changed texts: it joins the stages, and neither prints nor writes anything."""
 
 import ast
 import os
@@ -41,16 +41,14 @@ if TYPE_CHECKING:
 
 Stack = Literal["init", "call"]
 OF_PARAMETERS = frozenset({"lax"})
-"""The targets that know lists of parameters for lists of layers, where these are no modules."""
-
-"""The targets that make a `Stacked` of a `BlockSeq` of haliax."""
+"""Targets for which lists of parameters, which are no modules, count as lists of layers."""
 
 
 class Project:
-    """The files that were named, which alone are reported and changed, and the project that they are a part of.
+    """The named files, which alone are reported and changed, and the project that contains them.
 
-    What is named never changes what is known: of a file the answer is the same whether it is named alone or with all
-    others. Every path is absolute.
+    Naming files never changes the analysis: the result for a file is the same whether it is named alone or with others.
+    All paths are absolute.
     """
 
     def __init__(
@@ -70,9 +68,9 @@ class Project:
     def load(
         cls, paths: Iterable[Path], *, selection: Selection | None = None, programs: Iterable[Path] = ()
     ) -> "Project":
-        """Read every file that `paths` stand for. Raises ScanifyError where one does not exist.
+        """Read every file in `paths`. Raises ScanifyError if one does not exist.
 
-        `programs` are files that use the project from outside of its folder: they, and what they import, are known.
+        `programs` are files outside of the project's folder that use it; they and their imports are analysed as well.
         """
         given, more = list(paths), [normal(path) for path in programs]
         if selection is None:
@@ -86,9 +84,9 @@ class Project:
 
     @classmethod
     def of_text(cls, data: bytes, path: Path, *, root: Path, selection: Selection | None = None) -> "Project":
-        """A project in which the file at `path` holds other text, such as standard input.
+        """Create a project in which the file at `path` has another text, such as standard input.
 
-        Without a `selection` nothing is known but this text and what it imports.
+        Without a `selection`, only this text and its imports are analysed.
         """
         source = decode(normal(path), data)
         others = project_files(selection, [path]) if selection is not None else tuple
@@ -97,7 +95,7 @@ class Project:
         return cls([], [source], root, others)
 
     def read(self, path: Path) -> Source | None:
-        """The file at `path`, where it lies below `root` and in no folder of installed packages."""
+        """Return the file at `path`, if it is below `root` and not in a folder of installed packages."""
         real = path.resolve()
         if real not in self._read:
             inside = path.is_relative_to(self.root) and not any(map(is_foreign, path.relative_to(self.root).parts))
@@ -107,32 +105,32 @@ class Project:
 
     @cached_property
     def others(self) -> tuple[Source, ...]:
-        """The files of the project that were not named, with all that imports reach. They are read on demand."""
+        """The files of the project that were not named, including all imported ones. They are read on demand."""
         named = {source.path for source in self.sources}
         found = (self.read(path) for path in self._others() if path not in named)
         listed = [source for source in found if source is not None and source.path not in named]
         return (*listed, *reached([*self.sources, *listed], self.root, self.read))
 
     def every(self) -> tuple[Source, ...]:
-        """The files of the project, those that were named first."""
+        """Return all files of the project, named ones first."""
         return (*self.sources, *self.others)
 
     def looked_for(self) -> tuple[tuple[Path, Source | None], ...]:
-        """The paths outside of the project's own files that were looked at so far, with what was there."""
+        """Return the paths looked up outside of the project's own files so far, with the files found."""
         own = {source.path.resolve() for source in (*self.sources, *self.others)}
         return tuple((path, source) for path, source in self._read.items() if path not in own)
 
     def with_texts(self, texts: Mapping[Path, str]) -> "Project":
-        """The same, where files that were named hold other texts."""
+        """Return the project with other texts for named files."""
         sources = [replace(each, text=texts.get(each.path, each.text)) for each in self.sources]
         return Project(sources, self.skipped, self.root, self._others)
 
     def texts(self) -> dict[Path, str]:
-        """The text of every file read so far, by its path."""
+        """Return the text of every file read so far, by path."""
         return {source.path: source.text for source in self._read.values() if source is not None}
 
     def source(self, path: Path) -> Source:
-        """The file at `path`, which must have been read."""
+        """Return the file at `path`, which must have been read."""
         source = self._read[path.resolve()]
         assert source is not None
         return source
@@ -145,8 +143,11 @@ class Project:
         remarks: bool = False,
         target: str = "scanify",
     ) -> Analysis:
-        """Every loop over layers in the files named, with `texts` in place of what the files hold; and on demand the
-        remarks on stacks and scans that are there already. A target may know more layers than Equinox modules."""
+        """Find every loop over layers in the named files, using `texts` instead of the contents of the files.
+
+        With `remarks`, also report remarks on existing stacks and scans. Some targets support more layers than Equinox
+        modules.
+        """
 
         def current(source: Source) -> Source:
             text = texts.get(source.path, source.text)
@@ -171,7 +172,7 @@ class Project:
             return Index(self.root, [*sources, *others()], read_current, trees)
 
         sources = [current(source) for source in self.sources]
-        trees: dict[Path, ast.Module | Problem] = {}  # which are parsed once for all that is asked
+        trees: dict[Path, ast.Module | Problem] = {}  # parsed once for all stages
         found = analyse(
             sources,
             stack=stack,
@@ -188,14 +189,14 @@ class Project:
         return Analysis(len(self.sources) + len(self.skipped), finished(found.loops), tuple(skipped), said, in_call)
 
     def may_hold_findings(self) -> bool:
-        """Whether there may be anything to say of the files that were named, by a first look at each of them alone."""
+        """True if the named files may have findings, based on a quick scan of each file by itself."""
         texts = [source.text for source in self.sources]
         if any(MARK in text or may_have_remarks(text) for text in texts):
             return True
         return any(may_hold_loop(text, parse(text)) for text in texts)
 
     def not_named(self, plan: Plan) -> tuple[Path, ...]:
-        """The files that a plan changes and that were not named, so that they must stay as they are."""
+        """Return the files that a plan changes although they were not named, so that they must not be changed."""
         return tuple(sorted(files_of(plan) - {source.path for source in self.sources}))
 
 
@@ -210,13 +211,12 @@ def rewrite_sources(
     keep_lists: bool = False,
     undecided: Callable[[Place], bool] = lambda place: False,
 ) -> Outcome:
-    """Analyse the project and apply the plans that `accept` says yes to: without it, the safe ones.
+    """Analyse the project and apply the accepted plans, by default the safe ones.
 
-    `remat` is a policy by its name on the command line, None for that of the runtime. `target` is what the loops
-    become, by its name. Loops that are not `wanted` stay, and nothing is said of them. With `keep_lists` a list that
-    other code may need stays a list where it can, without if nothing else is open. Loops whose layers the
-    source leaves open are plans, too, at the places that are `undecided`. Raises CheckFailed if an edit breaks a check
-    of all edits.
+    `remat` is a policy by its name on the command line, None for the default of the runtime. `target` is the name of
+    the target. Loops that are not `wanted` stay, and are not reported. With `keep_lists`, a list that other code may
+    need stays a list if it can; without, only if nothing else is open. Loops whose layers the source leaves open become
+    plans at `undecided` places. Raises CheckFailed if an edit fails a check on all edits.
     """
     policy = _expression(remat)
     found = with_undecided(project.analyse(stack=stack, target=target), undecided, accept)
@@ -232,8 +232,8 @@ def rewrite_sources(
         return Outcome(told, (), held, beyond, before, before)
 
     def reanalyse(texts: Mapping[Path, str]) -> Sequence[Plan]:
-        # A loop that was held back is still there, perhaps on another line, and is known by its text. One that was
-        # refused because it stands inside another one may be free of that now: it is for a second run.
+        # A loop that was held back still exists, perhaps on another line, and is recognised by its text. A loop that
+        # was refused because it is inside another one may be allowed now, but only in a second run.
         left = {_loop_text(before, loop) for loop in analysis.loops if loop not in applied}
         again = project.analyse(stack=stack, texts=texts, target=target)
         return [
@@ -255,7 +255,7 @@ def rewrite_sources(
 
 
 def with_policy(outcome: Outcome, project: Project, remat: str) -> Outcome:
-    """The same, where the stacks that are in the files named already are built with this policy, too."""
+    """Also change the policy of existing stacks in the named files."""
     own = {source.path: outcome.texts.get(source.path, source.text) for source in project.sources}
     texts, policies = changed(own, _expression(remat) or remat)
     changes = {
@@ -273,10 +273,10 @@ def with_policy(outcome: Outcome, project: Project, remat: str) -> Outcome:
 
 
 def form_of(sources: Callable[[], Iterable[Source]], target: str, target_version: str | None) -> str:
-    """The emitter for a target, by its name: haliax has several, chosen by a release that is named, or is installed.
+    """Return the emitter for a target: haliax has several, for the named or the installed release.
 
-    `sources` are the files of the project, which are looked at where no release is named.
-    Raises ScanifyError where the release is not known, or the target has one form only.
+    `sources` are the files of the project, which are searched if no release is named. Raises ScanifyError if the
+    release is unknown, or if the target has only one form.
     """
     if target != "haliax" and target_version is None:
         return target
@@ -294,8 +294,11 @@ def for_target(
     accept: Callable[[Plan], bool] = lambda plan: plan.safe,
     keep_lists: bool = False,
 ) -> Analysis:
-    """The loops as a target can express them under a policy, by its name on the command line; `texts` are those that
-    were analysed in place of what the files hold. For `accept` and `keep_lists` see `rewrite_sources`."""
+    """Restrict the loops to those that a target can express under a policy, by its name on the command line.
+
+    `texts` are the texts that were analysed instead of the contents of files. For `accept` and `keep_lists`, see
+    `rewrite_sources`.
+    """
     fits = _fitted(project, found, target, policy, texts)
     if found.in_call is not None and (kept := lists_kept(fits.loops, accept, elsewhere=keep_lists)):
         again = _fitted(
@@ -315,7 +318,7 @@ def _fitted(project: Project, found: Analysis, target: str, policy: str | None, 
 
 
 def within_framework(loops: Sequence[Plan | Refusal], target: str) -> tuple[Plan | Refusal, ...]:
-    """The loops, where those over modules of another framework than that of the target are refused."""
+    """Refuse loops over modules of a framework other than the target's."""
     own = next((name for name, targets in OF_FRAMEWORKS.items() if target in targets), Framework.EQUINOX.value)
     if all(isinstance(loop, Refusal) or loop.framework.value == own for loop in loops):
         return tuple(loops)
@@ -323,8 +326,10 @@ def within_framework(loops: Sequence[Plan | Refusal], target: str) -> tuple[Plan
 
 
 def heeded(project: Project, found: Analysis) -> Analysis:
-    """What is left to be said where comments silence what a target refuses: such a loop stays one, and its list a list,
-    as it does without the comment."""
+    """Drop loops refused for the target that a comment suppresses.
+
+    Such a loop stays a loop, and its list a list, as without the comment.
+    """
     if not any(loop.rule == BEYOND_THE_TARGET for loop in found.loops):
         return found
     marked = [source for source in project.sources if MARK in source.text]
@@ -338,13 +343,13 @@ def _expression(policy: str | None) -> str | None:
 
 
 def _held(plan: Plan) -> Plan:
-    """A plan that is not applied, with the reason: one that is safe waits for another loop over its list."""
+    """Give the reason why a plan is not applied: a safe one waits for another loop over its list."""
     waits = Obligation(Kind.LAYERS, "another loop over its list is held back", plan.place)
     return plan if plan.obligations else replace(plan, obligations=(waits,))
 
 
 def _together(plans: Sequence[Plan], all_of_them: Sequence[Plan], target: str) -> tuple[Plan, ...]:
-    """The plans without those whose list another loop still walks, where a stack of the target is no list."""
+    """Drop plans whose list another loop still iterates over, if stacks of the target are not lists."""
     if target == "scanify":
         return tuple(plans)
     left = [plan for plan in all_of_them if plan not in plans]
@@ -358,7 +363,7 @@ def _loop_text(texts: Mapping[Path, str], plan: Plan | Refusal) -> tuple[Path, s
 
 
 def files_of(plan: Plan) -> frozenset[Path]:
-    """The files that a plan changes: that of the loop, and those where its list is built and annotated."""
+    """Return the files that a plan changes: those of the loop, of the construction of its list, and of annotations."""
     paths = {plan.place.path}
     if isinstance(plan.stack, InitStack):
         paths |= {site.place.path for site in plan.stack.sites}

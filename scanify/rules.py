@@ -1,8 +1,8 @@
-"""The rule catalogue: the ids and names in code, and the page of each, which is also its test.
+"""The rule catalogue: ids and names, and the page of each rule, whose examples are tests.
 
-1xx: a loop that was found; 2xx: a loop that is refused; 3xx: a comment that silences nothing, code around a stack
-(31x) and scans (33x) that hardly do what is meant; 4xx: what verification found. A page is one Markdown file,
-`rules/SCN205-early-exit.md`. One file per rule with examples that run is the idea of ruff's mdtest.
+1xx: a loop that can be rewritten; 2xx: a loop that is refused; 3xx: a comment without effect, code around stacks (31x)
+and scans (33x) that is probably a mistake; 4xx: results of verification. A page is one Markdown file,
+`rules/SCN205-early-exit.md`. One file per rule with runnable examples follows ruff's mdtest.
 """
 
 import re
@@ -16,11 +16,10 @@ from scanify.errors import ScanifyError
 
 @dataclass(frozen=True)
 class Fence:
-    """One fenced block: its info string's words after `python`, its code, and the line of the page it starts on.
+    """A fenced block: the words of its info string after `python`, its code, and the line of the page it starts on.
 
-    ```` ```python before stack=call unsafe ```` gives `role="before"`, `rule=None` and
-    `options={"stack": "call", "unsafe": ""}`; ```` ```python refused SCN205 ```` gives `role="refused"` and
-    `rule="SCN205"`.
+    ```` ```python before stack=call unsafe ```` gives `role="before"`, `rule=None` and `options={"stack": "call",
+    "unsafe": ""}`; ```` ```python refused SCN205 ```` gives `role="refused"` and `rule="SCN205"`.
     """
 
     role: str
@@ -30,7 +29,7 @@ class Fence:
     options: tuple[tuple[str, str], ...] = ()
 
     def option(self, name: str) -> str | None:
-        """The value of `name=value` in the info string, "" for a bare `name`, None where it does not stand there."""
+        """Return the value of `name=value` in the info string, "" for a bare `name`, and None if it is missing."""
         return dict(self.options).get(name)
 
 
@@ -44,7 +43,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Page:
-    """A rule's page. `sections` are its `##` headings with their text, in order."""
+    """The page of a rule. `sections` are its `##` headings with their text, in order."""
 
     title: str
     summary: str
@@ -55,7 +54,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: its id, and its name in kebab case, which names the pattern and not the cure."""
+    """One rule: its id, and a name in kebab case that describes the pattern, not the fix."""
 
     id: str
     name: str
@@ -66,7 +65,7 @@ class Rule:
 
     @cached_property
     def page(self) -> Page:
-        """The rule's page. Raises FileNotFoundError where the installation is broken."""
+        """The page of the rule. Raises FileNotFoundError if the installation is broken."""
         return parse_page((pages_folder() / self.filename).read_text(encoding="utf-8"))
 
 
@@ -122,7 +121,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def find_rule(name: str) -> Rule:
-    """The rule with this id or name, in any case of letters. Raises ScanifyError where there is none."""
+    """Find a rule by id or name, ignoring case. Raises ScanifyError if it does not exist."""
     wanted = name.strip().lower()
     for rule in RULES:
         if wanted in (rule.id.lower(), rule.name):
@@ -133,7 +132,7 @@ def find_rule(name: str) -> Rule:
 
 
 def pages_folder() -> Path:
-    """Where the pages lie: inside an installed package, or beside it in a checkout."""
+    """Return the folder of the pages: inside an installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parent
     installed = package / "_pages"
     return installed if installed.is_dir() else package.parent / "rules"
@@ -144,7 +143,7 @@ _RULE_ID = re.compile(r"^SCN\d{3}$")
 
 
 def parse_page(text: str) -> Page:
-    """Read a page. Raises ValueError, naming the line, where it is not built as CONTRIBUTING.md says."""
+    """Parse a page. Raises ValueError with the line if it does not follow CONTRIBUTING.md."""
     title, summary = "", []
     sections: list[tuple[str, list[str]]] = []
     examples: list[tuple[str, list[Fence]]] = []
@@ -177,7 +176,7 @@ def parse_page(text: str) -> Page:
 
 
 def _lines_and_fences(text: str) -> Iterator[tuple[int, str, Fence | None]]:
-    """Each line outside fences, and each fence as one item; with the number of the line it starts on, from 1."""
+    """Yield each line outside fences, and each fence as one item, with the number of its first line (from 1)."""
     opened: tuple[int, str, str] | None = None
     body: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -200,7 +199,7 @@ def _lines_and_fences(text: str) -> Iterator[tuple[int, str, Fence | None]]:
 
 def _fence(line: int, info: str, code: str) -> Fence:
     words = info.split()
-    if not words or words[0] != "python":  # a fence for the reader alone: a shell command, an error message
+    if not words or words[0] != "python":  # not code to test: a shell command, an error message
         return Fence("text", code, line)
     role = words[1] if len(words) > 1 and "=" not in words[1] else "file"
     rest = words[2:] if role != "file" else words[1:]

@@ -1,23 +1,23 @@
-"""What a process finds around it: streams that are closed or take few characters, folders that are gone, full disks."""
+"""Handle the environment of the process: closed or limited streams, missing folders, full disks."""
 
 import os
 import sys
 
 
 def ready_streams() -> None:
-    """Make standard output and errors take any text: what they cannot show is escaped, and closed ones take nothing."""
+    """Make standard output and errors accept any text: escape unsupported characters, and replace closed streams."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (until the process ends)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
-        # Names of files need not be UTF-8, nor need an output be: a report is better escaped than not at all.
+        # File names need not be UTF-8, and neither need the output: an escaped report is better than none.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def in_the_way(error: Exception) -> str | None:
-    """What to tell of an error that is the system's or the input's, not a defect of ours; None for any other."""
+    """Describe an error caused by the system or the input; None for a defect of scanify."""
     if isinstance(error, RecursionError):
         return (
             "expected code that is nested a few thousand levels deep at most, got more (a sum of thousands "

@@ -19,10 +19,11 @@ def assert_equal_programs(
     tested: bool = True,
     **kwargs: Any,
 ) -> Equality:
-    """Raise AssertionError unless two functions are the same; see `scanify.prove_equal`, which is given the arguments.
+    """Raise AssertionError unless two functions are equal according to `scanify.prove_equal`, called with the
+    arguments.
 
-    Values that agree without a proof (TESTED) pass, unless `tested` is false. The error has the verdict, the reason and
-    the first operation that differs.
+    Values that agree without a proof (TESTED) pass, unless `tested` is false. The error shows the verdict, the reason
+    and the first operation that differs.
     """
     __tracebackhide__ = True
     found = prove_equal(f, g, *args, up_to=up_to, **kwargs)

@@ -1,4 +1,4 @@
-"""What the last verification said of each file, in the folder of results: to be shown, never to be relied on."""
+"""Store the result of the last verification of each file, for display only."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ _ENTRIES = 500
 
 
 def keep_verdict(root: Path, texts: Mapping[Path, str], result: "Verification") -> None:
-    """Keep what was said of the rewrite of some texts."""
+    """Store the result of verifying the rewrite of these texts."""
     top = cache_folder(root)
     if top is None:
         return
@@ -28,7 +28,7 @@ def keep_verdict(root: Path, texts: Mapping[Path, str], result: "Verification") 
 
 
 def last_verdict(root: Path, path: Path, text: str) -> str:
-    """What was said last of a file's rewrite, as Markdown; "" where nothing was."""
+    """Return the last verification of a file's rewrite as Markdown, or "" without any."""
     top = cache_folder(root)
     try:
         entry = json.loads((top / _FOLDER / _name(path)).read_text(encoding="utf-8")) if top is not None else {}
