@@ -6,7 +6,7 @@ from scanify.verify.verdict import CaseResult, Verdict
 
 
 def wrong(result: CaseResult, policy: str) -> str | None:
-    """Describe what is wrong under a policy; None if nothing is."""
+    """Return the error message for a policy, or None if the case is good under it."""
     if result.error is not None:
         return f"{result.name} could not be verified: {result.error}"
     found = [each for each in result.policies if each.policy == policy]
@@ -22,7 +22,7 @@ def wrong(result: CaseResult, policy: str) -> str | None:
 
 
 def wrong_as_a_whole(result: CaseResult) -> str | None:
-    """Describe what is wrong with a case regardless of the policy; None if nothing is."""
+    """Return the error message for the checks that do not depend on a policy, or None if they are good."""
     if result.error is not None:
         return f"{result.name} could not be verified: {result.error}"
     lines = []

@@ -77,7 +77,7 @@ class _Item(pytest.Item):
         raise NotImplementedError
 
     def wrong(self, result: CaseResult) -> str | None:
-        """Describe what is wrong with a result; None if nothing is."""
+        """Return the error message for a result, or None if it is good."""
         raise NotImplementedError
 
     def verdicts(self, result: CaseResult) -> list[Verdict]:
