@@ -1,4 +1,4 @@
-"""Rolling repeated equations of a traced program to scans: `scanify.reroll`."""
+"""`scanify.reroll`: replace repeated equations of a traced program by scans."""
 
 from scanify.rolling.parameters import reroll_parameters as reroll_parameters
 from scanify.rolling.reroll import NotRerolled as NotRerolled

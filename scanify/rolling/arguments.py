@@ -1,4 +1,4 @@
-"""What a function is given and gives: arrays, which are traced, and everything else, which is as it is."""
+"""Split the arguments and results of a function into arrays, which are traced, and everything else, which is static."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Arguments:
-    """All of the arguments but their arrays. Equal ones make one trace."""
+    """The arguments without their arrays. Equal ones share a trace."""
 
     def __init__(self, treedef: Any, others: tuple[Any, ...]) -> None:
         self._treedef, self.others = treedef, others
@@ -19,13 +19,13 @@ class Arguments:
 
     @classmethod
     def of(cls, tree: Any) -> tuple[Arguments, list[Any]]:
-        """A pytree without its arrays, and those."""
+        """Split a pytree into its static part and its arrays."""
         leaves, treedef = jax.tree.flatten(tree)
         others = tuple(_ARRAY if is_array(leaf) else leaf for leaf in leaves)
         return cls(treedef, others), [leaf for leaf in leaves if is_array(leaf)]
 
     def tree(self, arrays: list[Any]) -> Any:
-        """The pytree with these arrays."""
+        """Rebuild the pytree with these arrays."""
         waiting = iter(arrays)
         return jax.tree.unflatten(self._treedef, [next(waiting) if other is _ARRAY else other for other in self.others])
 
@@ -37,7 +37,7 @@ class Arguments:
 
 
 class _Array(enum.Enum):
-    """Where an array stands."""
+    """Marks the position of an array."""
 
     HERE = enum.auto()
 
@@ -46,7 +46,7 @@ _ARRAY = _Array.HERE
 
 
 class _ById:
-    """An object that cannot be hashed: it is equal to itself alone."""
+    """Wraps an unhashable object; equal only to a wrapper of the same object."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -59,7 +59,7 @@ class _ById:
 
 
 def value_key(value: Any) -> Any:
-    """1, 1.0 and True are equal in Python, and so are 0.0 and -0.0, but `f` may tell them apart."""
+    """Return a key that distinguishes 1, 1.0 and True, and 0.0 and -0.0, which are equal in Python but not to `f`."""
     if isinstance(value, float | complex):
         return (type(value), repr(value))
     try:
@@ -70,7 +70,7 @@ def value_key(value: Any) -> Any:
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether a leaf is traced. A Python number is not: `f` may branch on it."""
+    """True if a leaf is traced. A Python number is not, since `f` may branch on it."""
     return isinstance(leaf, jax.Array | np.ndarray | np.generic) and not _holds_objects(leaf)
 
 
@@ -79,7 +79,7 @@ def _holds_objects(leaf: Any) -> bool:
 
 
 def written(before: tuple[list[Any], Any], after: tuple[list[Any], Any]) -> bool:
-    """Whether a pytree is another after a call: its leaves before and after, and its structures."""
+    """True if a call changed a pytree, given its leaves and structure before and after."""
     same = before[1] == after[1] and all(one is other for one, other in zip(before[0], after[0], strict=True))
     return not same
 
@@ -87,7 +87,7 @@ def written(before: tuple[list[Any], Any], after: tuple[list[Any], Any]) -> bool
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a function gave: its arrays are the leaves of this."""
+    """The result of a function, as a pytree whose leaves are its arrays."""
 
     arrays: list[Any]
     others: tuple[Any, ...]
@@ -95,22 +95,22 @@ class Result:
 
     @classmethod
     def of(cls, tree: Any) -> Result:
-        """A pytree taken apart."""
+        """Split the result of a function."""
         leaves, treedef = jax.tree.flatten(tree)
         others = tuple(_ARRAY if is_array(leaf) else leaf for leaf in leaves)
         return cls([leaf for leaf in leaves if is_array(leaf)], others, treedef)
 
     def whole(self) -> Any:
-        """The pytree again."""
+        """Rebuild the original pytree."""
         waiting = iter(self.arrays)
         return jax.tree.unflatten(self.treedef, [next(waiting) if one is _ARRAY else one for one in self.others])
 
     def tree_flatten(self) -> tuple[list[Any], Any]:
-        """The arrays, and what else there is, which two results have in common only where they are one."""
+        """Return the arrays, and the rest as auxiliary data, which is equal only for the same result."""
         return self.arrays, (_ById(self.others), self.treedef)
 
     @classmethod
     def tree_unflatten(cls, data: Any, arrays: Any) -> Result:
-        """The inverse."""
+        """The inverse of `tree_flatten`."""
         others, treedef = data
         return cls(list(arrays), others.value, treedef)

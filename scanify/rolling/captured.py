@@ -1,9 +1,8 @@
-"""What a function may read beside its arguments: whether that is what it was when the function was traced.
+"""Detect whether values that a function captures have changed since it was traced.
 
-`jax.jit` takes a function at its word that it gives the same each time. A model that is trained in place, a list that
-grew or a global name that stands for other parameters now would go unseen: the program of before would run. So a trace
-is only remembered with what the function had captured then, by identity, and not at all where something in that may be
-written to.
+`jax.jit` assumes that a function always computes the same. If a model is trained in place, a list has grown, or a
+global name is bound to other parameters, it would run the old program. Therefore a trace is cached together with the
+captured values, by identity, and not cached at all if one of them is mutable.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ _NAMED = (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc, enum.Enum
 
 
 class Captured:
-    """What functions and other objects read, as it was at one time. Equal where it is the same still."""
+    """The captured values of functions and other objects at one time. Equal if nothing has changed."""
 
     def __init__(self, objects: list[Any], equal: list[Any]) -> None:
-        self._objects = objects  # which live, so that no others have their identity
+        self._objects = objects  # kept alive, so that no other object gets their id
         self._key = (*map(id, objects), *equal)
 
     @classmethod
     def by(cls, values: Sequence[Any]) -> Captured | None:
-        """None where something in it may be written to unseen."""
+        """Collect the captured values; None if one of them may be mutated unnoticed."""
         objects: list[Any] = []
         equal: list[Any] = []
         waiting, known = list(values), set[int]()
@@ -55,7 +54,7 @@ class Captured:
             elif isinstance(value, functools.partial | types.MethodType):
                 waiting += _parts(value)
             elif isinstance(wrapped, types.FunctionType):
-                waiting.append(wrapped)  # `jax.jit`, and what else wraps functions as it does
+                waiting.append(wrapped)  # `jax.jit` and other wrappers
             elif not _lasts(value):
                 leaves, treedef = jax.tree.flatten(value)
                 if len(leaves) == 1 and leaves[0] is value:
@@ -72,9 +71,9 @@ class Captured:
 
 
 def _lasts(value: Any) -> bool:
-    """Whether an object stays what it is: a number, a name, an array, an object of jax's own."""
+    """True if an object is immutable: a number, a name, an array, an object of jax."""
     if isinstance(value, jax.core.Tracer):
-        return False  # of another trace
+        return False  # from another trace
     if isinstance(value, (jax.Array, *_PLAIN, *_NAMED)):
         return True
     if isinstance(value, tuple | frozenset) and not hasattr(value, "_fields"):
@@ -92,7 +91,7 @@ def _parts(value: functools.partial[Any] | types.MethodType) -> list[Any]:
 
 
 def _read_by(function: types.FunctionType) -> Iterator[Any]:
-    """What stands behind the names of a function that are not its own."""
+    """Yield the values of a function's free names and defaults."""
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     for cell in function.__closure__ or ():

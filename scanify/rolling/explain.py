@@ -1,4 +1,4 @@
-"""What became of a program, in words: where its repetitions stand in the source and what their scans cost."""
+"""Describe a rolled program: the source lines of its repetitions, and the cost of their scans."""
 
 import math
 import os
@@ -16,7 +16,7 @@ from scanify.rolling.find.slices import Slices
 from scanify.rolling.scans.plan import Plan, Scan
 from scanify.verify.proof.prove import Proof
 
-# Files that are not the user's: jax's, this package's, and all that was installed.
+# Files of jax, of this package and of installed packages.
 _FOREIGN = tuple(f"{Path(path).parent}{os.sep}" for path in (jax.__file__, jaxlib.__file__, nn.__path__[0]))
 
 
@@ -24,7 +24,7 @@ Files = Callable[[str], str | None]
 
 
 def files(name: str) -> str | None:
-    """The name to show for a file of the user's, relative to the current directory; None for any other."""
+    """Return the name to show for a user's file, relative to the current directory; None for any other file."""
     if name.startswith("<") or name.startswith(_FOREIGN) or f"{os.sep}site-packages{os.sep}" in name:
         return None
     inside = os.path.relpath(name)
@@ -32,7 +32,7 @@ def files(name: str) -> str | None:
 
 
 def explained(name: str, plan: Plan, traced: float, rolled: float) -> str:
-    """The scans of a program, a line or two for each. `traced` and `rolled` are seconds."""
+    """Describe the scans of a program, in one or two lines each. `traced` and `rolled` are seconds."""
     found = list(plan.all_scans())
     left = [
         f"  {_where(plan.program, roll)}: {roll.wired.count} x {roll.wired.period} equations are left as they are:\n"
@@ -69,7 +69,7 @@ def _times(count: int, what: str) -> str:
 
 
 def _stacked(program: Program, scan: Scan) -> list[Any]:
-    """The avals of arrays that are stacked, not of numbers and of rows that lie side by side already."""
+    """Return the avals of stacked arrays, excluding constants and rows that are already adjacent."""
     columns = [column for column in scan.body.columns if not isinstance(column, Slices)]
     arrays = [[atom for atom in column if isinstance(atom, int)] for column in columns]
     return [program.avals[atoms[0]] for atoms in arrays if atoms]
@@ -92,7 +92,7 @@ def _size(count: int) -> str:
 
 
 def _where(program: Program, roll: Roll) -> str:
-    """The line from which all operations of a repetition are called: that of the loop's body."""
+    """Return the line from which all operations of a repetition are called, which is in the loop's body."""
     wired = roll.wired
     start = wired.start + wired.period
     place = line(program.operations[start : start + wired.period])
@@ -100,7 +100,7 @@ def _where(program: Program, roll: Roll) -> str:
 
 
 def line(operations: Sequence[Operation], files: Files = files) -> tuple[str, int] | None:
-    """The innermost line of the user's that all of these operations have in common; `files` knows their files."""
+    """Return the innermost user line common to all operations; `files` returns the names of user files."""
     common: list[tuple[str, int]] | None = None
     for operation in operations:
         traceback = getattr(operation.equation.source_info, "traceback", None)
@@ -111,7 +111,7 @@ def line(operations: Sequence[Operation], files: Files = files) -> tuple[str, in
             for frame in reversed(traceback.frames)
             if (shown := files(frame.file_name)) is not None
         ]
-        if not frames:  # of a library's own
+        if not frames:  # within a library only
             continue
         common = frames if common is None else common
         shared = 0
@@ -122,7 +122,7 @@ def line(operations: Sequence[Operation], files: Files = files) -> tuple[str, in
 
 
 def doubt(proof: Proof) -> str:
-    """Why a rolled program is not proved to be the original."""
+    """Explain why a rolled program is not proved equal to the original."""
     found = proof.difference
     if found is None:
         return f"not proved equal: {'; '.join(proof.not_understood) or 'nothing is known of why'}"

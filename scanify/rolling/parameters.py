@@ -1,4 +1,4 @@
-"""`scanify.reroll_parameters`: parameters whose layers are stacked once, outside of the function that reads them."""
+"""`scanify.reroll_parameters`: stack the parameters of layers once, outside of the function that reads them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import numpy as np
 
 from scanify.errors import ScanifyError
 
-# So many equal layers make a stack.
+# The least number of equal layers that are stacked.
 LEAST = 3
 
 
 @dataclass(frozen=True)
 class _Stack:
-    """The leaves that are rows of one array, in their order; `one` has no row but is the array."""
+    """The leaves that are rows of one array, in order; with `one`, the array is a single leaf."""
 
     name: str
     leaves: tuple[int, ...]
@@ -28,7 +28,7 @@ class _Stack:
 
 
 class Unstack:
-    """The way back from stacked parameters: `unstack(stacked)` is a pytree as the one that they were made of."""
+    """Unstacks parameters: `unstack(stacked)` is a pytree like the one they were made from."""
 
     def __init__(self, params: Any) -> None:
         paths, self._treedef = jax.tree_util.tree_flatten_with_path(params)
@@ -38,7 +38,7 @@ class Unstack:
         self._stacks = list(_stacks(names, leaves))
 
     def stack(self, params: Any) -> dict[str, Any]:
-        """Other parameters of the same structure, stacked in the same way."""
+        """Stack other parameters of the same structure in the same way."""
         leaves, treedef = jax.tree.flatten(params)
         if treedef != self._treedef:
             raise ScanifyError(f"expected parameters with the structure {self._treedef}, got {treedef}")
@@ -50,7 +50,7 @@ class Unstack:
         return found
 
     def __call__(self, stacked: dict[str, Any]) -> Any:
-        """The parameters. `scanify.reroll` reads them from their stacks and takes none of these apart."""
+        """Return the parameters. `scanify.reroll` reads them from the stacks without unstacking."""
         if set(stacked) != {each.name for each in self._stacks}:
             raise ScanifyError(f"expected the stacks {[each.name for each in self._stacks]}, got {list(stacked)}")
         leaves = list(self._others)
@@ -62,18 +62,18 @@ class Unstack:
 
 
 def reroll_parameters(params: Any) -> tuple[dict[str, Any], Unstack]:
-    """Parameters with those of equal layers stacked, and the way back.
+    """Stack the parameters of equal layers, and return the stacks and the function that unstacks them.
 
-    What `scanify.reroll` rolls reads separate arrays, which it stacks in each step. It copies nothing where they are
+    Code rolled by `scanify.reroll` reads separate arrays, which are stacked in each step. Nothing is copied if they are
     rows of stacks:
 
         stacked, unstack = scanify.reroll_parameters(params)
         loss = jax.jit(scanify.reroll(lambda stacked, x: f(unstack(stacked), x)))
 
-    Layers are told by their names: leaves of one shape and dtype whose paths differ in one number, the outermost,
-    which counts on (`.layers[0].w`, `.layers[1].w`; `block_0`, `block_1`; Haiku's `linear`, `linear_1`). Everything
-    else stays as it is. `stacked` is a dict of arrays by name, for optimizers and checkpoints; `unstack.stack(params)`
-    stacks other parameters of the same structure.
+    Layers are recognised by their names: leaves of equal shape and dtype whose paths differ in one number, the
+    outermost, and are numbered consecutively (`.layers[0].w`, `.layers[1].w`; `block_0`, `block_1`; Haiku's `linear`,
+    `linear_1`). Everything else is unchanged. `stacked` is a dict of arrays by name, for optimizers and checkpoints;
+    `unstack.stack(params)` stacks other parameters of the same structure.
     """
     unstack = Unstack(params)
     return unstack.stack(params), unstack
@@ -92,7 +92,7 @@ def _type(leaf: Any) -> Any:
 
 
 def _stacks(names: list[str], leaves: list[Any]) -> Iterator[_Stack]:
-    """The leaves in stacks: by the outermost number that counts layers."""
+    """Group leaves into stacks by the outermost number that counts layers."""
     free = {at: re.split(r"(\d+)", name) for at, name in enumerate(names) if _is_array(leaves[at])}
     depth = max((len(parts) // 2 for parts in free.values()), default=0)
     for slot in range(depth):
@@ -105,7 +105,7 @@ def _stacks(names: list[str], leaves: list[Any]) -> Iterator[_Stack]:
         for template, members in groups.items():
             first = unnumbered.get(template.replace("_*", "", 1))
             if "_*" in template and 0 not in members and first is not None:
-                members[0] = first  # of Haiku
+                members[0] = first  # the first layer in Haiku has no number
             for run in _runs(members, leaves):
                 if all(at in free for at in run.values()):
                     numbers = sorted(run)
@@ -118,7 +118,7 @@ def _stacks(names: list[str], leaves: list[Any]) -> Iterator[_Stack]:
 
 
 def _runs(members: dict[int, int], leaves: list[Any]) -> Iterator[dict[int, int]]:
-    """Stretches of numbers that count on, of leaves of one type."""
+    """Yield runs of consecutive numbers whose leaves have the same type."""
     run: dict[int, int] = {}
     for number in sorted(members):
         at = members[number]

@@ -1,4 +1,4 @@
-"""What rolling a case's program would save, loop by loop: what `scanify reroll --report` runs in a child process."""
+"""The savings of rolling a case's program, per loop: run by `scanify reroll --report` in a child process."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from scanify.verify.programs.trace import under, version
 from scanify.verify.values.arrays import struct
 from scanify.verify.verdict import CaseResult
 
-# How many repetitions make a scan.
+# The least number of repetitions in a scan.
 _LEAST = 3
 
 
 def reported_case(name: str, before: Case, after: Case, *, files: Files, **unused: Any) -> CaseResult:
-    """The repeated equations of the first version's call, as notes. A comparer that compares nothing."""
+    """Return the repeated equations of the first version's call as notes. This comparer compares nothing."""
     try:
         built = build(before, abstract=True)
     except ScanifyError:
@@ -40,7 +40,7 @@ def reported_case(name: str, before: Case, after: Case, *, files: Files, **unuse
 
 
 def report(jaxpr: Any, files: Files) -> list[str]:
-    """A line for each loop, by what its scan would save of the equations that are traced, lowered and compiled."""
+    """Return a line for each loop, sorted by the equations that its scan would save tracing, lowering and compiling."""
     program = flat(jaxpr)
     whole = sum(weight(operation.equation) for operation in program.operations)
     found = [(around, where, scan.roll) for around, where, scan in planned(program, _LEAST).all_scans()]

@@ -1,4 +1,4 @@
-"""`scanify.reroll`: a function whose traced program has its repeated layers as scans, with no line of it changed."""
+"""`scanify.reroll`: trace a function and run its repeated layers as scans, without changing its source."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from scanify.rolling.roll import Rolled, rolled
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# How many traces of one function are remembered; `jit` has a bound of its own.
+# The number of traces cached per function; `jit` has its own limit.
 _REMEMBERED = 64
-# How often it may have captured other things.
+# The number of different captures cached per function.
 _CAPTURED = 4
 
 
@@ -63,22 +63,22 @@ def reroll(
     check: bool = True,
     explain: bool = False,
 ) -> Any:
-    """`f`, computed by a program in which layers that repeat are one `lax.scan` each.
+    """Compute `f` by a program in which repeated layers are one `lax.scan` each.
 
-    `f` is traced once for each signature, as by `jax.jit`, under which it must give the same each time. Source,
-    parameters and keys stay as they are. Put it under `jit`, `grad`, `vmap` and the like: `jax.jit(reroll(f))`. Without
-    `f` it is a decorator.
+    `f` is traced once per signature, as by `jax.jit`, under which it must always compute the same. Source, parameters
+    and keys do not change. Use it inside `jit`, `grad`, `vmap` and other transformations: `jax.jit(reroll(f))`. Without
+    `f`, it is a decorator.
 
     **Arguments:**
 
-    - `remat`: what each scan keeps for its backward pass, as in `scanify.nn.ScanCheckpointPolicy`: True, "full",
-        "nested", "dots", "offload", a policy; None leaves that to `f`.
-    - `min_layers`: how many equal layers make a scan, 2 at the least. By default it is 3, where the scan compiles
-        faster than the layers: on a CPU a few small layers without random numbers do not, and are left as they are.
-        With a number, or with `remat`, layers are rolled wherever that makes the program smaller.
-    - `check`: prove that each program computes what `f` does; where there is a doubt `f` runs as it is, with a warning
-        that names the operation.
-    - `explain`: print what became of each program.
+    - `remat`: what each scan saves for its backward pass, as in `scanify.nn.ScanCheckpointPolicy`: True, "full",
+        "nested", "dots", "offload", or a policy; None leaves that to `f`.
+    - `min_layers`: the least number of equal layers in a scan, at least 2. By default it is 3, and layers are rolled
+        only if their scan compiles faster; on a CPU, that excludes a few small layers without random numbers. With a
+        number, or with `remat`, layers are rolled wherever that makes the program smaller.
+    - `check`: prove that each program computes the same as `f`; if that fails, `f` runs unchanged, with a warning that
+        names the operation.
+    - `explain`: print a report on each program.
     """
     if f is None:
         return functools.partial(reroll, remat=remat, min_layers=min_layers, check=check, explain=explain)
@@ -98,14 +98,14 @@ def reroll(
 
 
 class _WritesToArguments(Exception):
-    """What a trace is given is a copy, so what is written to it would be lost."""
+    """A traced function writes to its arguments, which are copies, so that the writes would be lost."""
 
 
 class _Traces:
-    """The traces of a function that reads the same beside its arguments, and what was made of each."""
+    """The traces of a function with the same captured values, and the programs made from them."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
-        # By the identity of the trace, which is kept with it.
+        # Keyed by the id of the trace, which is stored with it.
         self.made: OrderedDict[int, tuple[Any, Any, Rolled | None]] = OrderedDict()
 
         def traced(given: Arguments, leaves: list[Any]) -> Result:
@@ -116,18 +116,18 @@ class _Traces:
                 raise _WritesToArguments
             return result
 
-        # jax remembers traces by what it is told to do with them, too: 64 bits, precisions, meshes.
+        # jax caches traces by configuration as well: 64 bits, precisions, meshes.
         self.trace = jax.make_jaxpr(traced, static_argnums=0, return_shape=True)
 
     def add(self, jaxpr: Any, closed: Any, found: Rolled | None) -> None:
-        """Remember what was made of a trace; of many the first are forgotten."""
+        """Cache the program of a trace; beyond the limit, the oldest is dropped."""
         self.made[id(jaxpr)] = (jaxpr, closed, found)
         if len(self.made) > _REMEMBERED:
             self.made.popitem(last=False)
 
 
 class _Rerolled:
-    """The programs of one function, each made when it is needed first."""
+    """The programs of one function, each made on first use."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _Rerolled:
         return jax.tree.unflatten(tree, results).whole()
 
     def _remembered(self, captured: Captured | None) -> _Traces:
-        """The traces of the function with what it has captured: new ones where it may have been written to."""
+        """Return the traces for these captured values, or new ones if they may have been mutated."""
         if captured is None:
             return _Traces(self.f)
         found = self.traces.pop(captured, None) or _Traces(self.f)
@@ -183,7 +183,7 @@ class _Rerolled:
         costs = ON_CPU if self.fitted and jax.default_backend() == "cpu" else COUNTED
         try:
             found = rolled(closed, arrays, least=self.least, policy=self.policy, costs=costs)
-        except Exception as error:  # whatever stands in a program that is not known here
+        except Exception as error:  # a program may contain anything
             self._warn(f"rolling it stopped with {type(error).__name__}: {str(error)[:300]}")
             return None
         if found.plan.rolls and self.check:

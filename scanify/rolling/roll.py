@@ -1,4 +1,4 @@
-"""A traced program with its repetitions as scans, and whether it is proved to compute the same."""
+"""A traced program with its repetitions as scans, and the proof that it computes the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,21 +20,21 @@ from scanify.verify.proof.prove import Proof
 
 @dataclass(frozen=True, eq=False)
 class Rolled:
-    """A program, and the same with its repetitions as scans: both of the constants of the trace and then its inputs."""
+    """A program, and the same with repetitions as scans; the inputs of both begin with the constants of the trace."""
 
     original: ClosedJaxpr
     program: ClosedJaxpr
     plan: Plan
 
     def proof(self) -> Proof:
-        """Whether both compute the same."""
+        """Prove that both programs compute the same."""
         return proof_of(self.original, self.program, files=files)
 
 
 def rolled(
     closed: Any, arrays: Sequence[Any], *, least: int, policy: ScanCheckpointPolicy | None, costs: Costs = COUNTED
 ) -> Rolled:
-    """The rolled program of a trace, given its constants and inputs; the trace itself where no scan is worth it."""
+    """Return the rolled program of a trace, or the trace itself if no scan is worthwhile."""
     jaxpr, _ = opened(closed)
     plan = planned(flat(jaxpr), least, costs)
     if not plan.rolls:
@@ -44,6 +44,6 @@ def rolled(
 
 
 def _of_all(jaxpr: Any) -> ClosedJaxpr:
-    """An open jaxpr as a function of its constants, too."""
+    """Return an open jaxpr as a function of its constants and inputs."""
     invars = [*jaxpr.constvars, *jaxpr.invars]
     return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), [])

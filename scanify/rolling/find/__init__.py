@@ -1,1 +1,1 @@
-"""Finding what repeats in a program: stretches of equal operations that hang together, and which of them to roll."""
+"""Find repetitions in a program: equal stretches of operations that form a loop, and which of them to roll."""

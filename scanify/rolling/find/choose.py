@@ -1,8 +1,8 @@
-"""Which repetitions of a program become scans: those that together save the most.
+"""Choose the repetitions that become scans, maximising the total savings.
 
-What a scan saves is counted in equations that need not be lowered and compiled: its body, but for once. It costs a
-loop, and arrays that are stacked for it and taken apart after it. So small bodies are left as they are; how small
-depends on the compiler.
+Savings are counted in equations that need not be lowered and compiled: all repetitions of the body but one. The costs
+are a loop, and arrays that are stacked for it and unstacked after it. So small bodies are not rolled; how small depends
+on the compiler.
 """
 
 import bisect
@@ -23,8 +23,7 @@ from scanify.rolling.find.wiring import Place, Wired, Wires
 
 @dataclass(frozen=True)
 class Costs:
-    """What is weighed, in equations: a scan by itself, each array that is stacked for it and each row of such an array,
-    and an equation that draws random numbers."""
+    """Costs in equations: of a scan, a stacked array, a row of such an array, and an equation for random numbers."""
 
     scan: float = 10.0
     array: float = 1.0
@@ -32,24 +31,25 @@ class Costs:
     random: float = 1.0
 
 
-# Nothing but equations counted: what is traced, lowered and handed to the compiler.
+# Counts only equations: those that are traced, lowered and passed to the compiler.
 COUNTED = Costs()
-# XLA on a CPU, fitted to gradients of the models in docs/benchmarks/reroll.md: some 1.6 ms an equation, a second for
-# the two loops of a scan, and 10 ms for each slice that takes the gradient of a layer's array out of the stack.
+# XLA on a CPU, fitted to gradients of the models in docs/benchmarks/reroll.md: about 1.6 ms per equation, a second for
+# the two loops of a scan, and 10 ms for each slice that extracts the gradient of a layer's array from the stack.
 ON_CPU = Costs(scan=600.0, row=6.0, random=100.0)
 
-# Places at which a repetition may begin that are tried.
+# The number of start positions tried for a repetition.
 CUTS = 4
 
-# Rolls that overlap with one and are held against it.
+# The number of overlapping rolls that one is compared with.
 NEIGHBOURS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Roll:
-    """Repetitions that become one scan. `kept`: what is read after the scan, with the repetitions it is read of.
+    """Repetitions that become one scan.
 
-    `saved` is what the scan saves, in equations, and `counted` the same where only equations are counted.
+    `kept` maps results read after the scan to the repetitions they are read from. `saved` is the savings of the scan in
+    equations, and `counted` the savings if only equations count.
     """
 
     wired: Wired
@@ -60,8 +60,10 @@ class Roll:
 
 
 def chosen(program: Program, least: int, costs: Costs = COUNTED) -> tuple[list[Roll], list[Roll]]:
-    """The repetitions to roll, in the order of the program, no two of which have an operation in common; and those that
-    are left, as they would save equations but no time."""
+    """Return the repetitions to roll, disjoint and in program order, and those not rolled.
+
+    The latter would save equations but no time.
+    """
     if len(program.operations) < least:
         return [], []
     signatures = np.array(Signatures().of(program), np.int64)
@@ -81,8 +83,7 @@ def chosen(program: Program, least: int, costs: Costs = COUNTED) -> tuple[list[R
 
 
 def _sums(program: Program, signatures: Any, costs: Costs) -> Any:
-    """What the operations before each one weigh together: those that are the same weigh the same, parts of arrays
-    nothing."""
+    """Return the cumulative weights of the operations; equal ones weigh the same, and parts of arrays nothing."""
     _, first, which = np.unique(signatures, return_index=True, return_inverse=True)
     equations = [program.operations[at].equation for at in first]
     weights = np.array([0.0 if is_view(each) else weight(each, costs.random) for each in equations])
@@ -98,9 +99,9 @@ class _Search:
     costs: Costs
 
     def all_rolls(self, repetitions: Sequence[Repetition]) -> list[Roll]:
-        """What repetitions can be rolled to, those that may save the most first.
+        """Return the possible rolls of the repetitions, those with the largest savings first.
 
-        What lies inside of a roll is not looked at where all of it together could not save as much as the roll does.
+        Repetitions inside of a roll are skipped if together they could not save as much as the roll.
         """
         if not repetitions:
             return []
@@ -124,7 +125,7 @@ class _Search:
         return [roll for rolls in found for roll in rolls]
 
     def rolls(self, repetition: Repetition) -> Iterator[Roll]:
-        """What a repetition can be rolled to: from the places on at which the least is carried."""
+        """Yield the rolls of a repetition, starting where the least data is carried."""
         start, stop, period = repetition
         if stop - start < self.least * period:
             return
@@ -140,7 +141,7 @@ class _Search:
                 return
 
     def shorter(self, rolls: Sequence[Roll]) -> list[Roll]:
-        """Where one roll reaches into the next, each of them without what both have."""
+        """Return, for each pair of overlapping rolls, both without the shared part."""
         found: list[Roll] = []
         ordered = sorted(rolls, key=lambda roll: (roll.wired.start, roll.wired.stop))
         for at, first in enumerate(ordered):
@@ -185,7 +186,7 @@ def _name(atom: int | Number) -> Any:
 
 
 def weight(equation: Any, random: float = 1.0) -> float:
-    """How many equations an equation stands for, those of the jaxprs inside of it included."""
+    """Count an equation and the equations of its inner jaxprs; random numbers count as `random`."""
     own = random if equation.primitive.name.startswith(("random_", "threefry")) else 1.0
     return own + sum(_weight_of(_ById(opened(child)[0]), random) for child in children(equation))
 
@@ -196,7 +197,7 @@ def _weight_of(jaxpr: "_ById", random: float) -> float:
 
 
 class _ById:
-    """A jaxpr, which is equal to itself alone."""
+    """Wraps a jaxpr; equal only to a wrapper of the same one."""
 
     def __init__(self, jaxpr: Any) -> None:
         self.jaxpr = jaxpr
@@ -213,7 +214,7 @@ def _saved(roll: Roll) -> float:
 
 
 def best(rolls: Sequence[Roll], saved: Callable[[Roll], float] = _saved) -> list[Roll]:
-    """Those that save the most together and do not overlap: weighted interval scheduling."""
+    """Choose disjoint rolls with the largest total savings: weighted interval scheduling."""
     ordered = sorted(rolls, key=lambda roll: roll.wired.stop)
     stops = [roll.wired.stop for roll in ordered]
     totals, taken = [0.0], list[bool]()

@@ -1,8 +1,8 @@
-"""A jaxpr as one flat list of operations: calls by `jit` that only give a name are taken apart, dead code is left out.
+"""A jaxpr as a flat list of operations: plain calls by `jit` are inlined, and dead code is removed.
 
-So it makes no difference whether layers live inside of a jitted function, which names such functions have, and what
-they are handed and never read. What has a meaning beside its value stays one operation: `checkpoint`, functions with
-derivatives of their own, loops, and calls that place or donate anything.
+So it does not matter whether layers are in a jitted function, what such functions are called, and which unused
+arguments they take. Equations with a meaning beyond their value stay one operation: `checkpoint`, functions with custom
+derivatives, loops, and calls with a placement or donation.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from scanify.nn.programs.skeleton import Constant, Known, Skeleton, live, skelet
 
 _CALLS = ("jit", "pjit")
 
-# What has more operands here than there, or may be a part of an array.
+# Primitives that get more operands here, or that may be views of an array.
 _LOOKED_INTO = {"slice", "squeeze", "checkpoint", "remat", "remat2"}
 
-# The parameters of a call by `jit` that is nothing but its jaxpr, with what they must be.
+# Parameters of a `jit` call that is equivalent to its jaxpr, with their required values.
 _PLAIN = {"keep_unused": (False,), "compiler_options_kvs": ((),)}
 _PLACED = ("in_shardings", "out_shardings", "in_layouts", "out_layouts")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Number:
-    """A number that stands in a program: a scalar operand, or where a static slice starts along an axis."""
+    """A constant in a program: a scalar operand, or the start of a static slice along an axis."""
 
     value: Any
     aval: Any
 
     @property
     def bits(self) -> Any:
-        """What two of them have in common where they are the same; 0.0 is not -0.0, nor 0."""
+        """A key that is equal for equal numbers; 0.0 differs from -0.0 and from 0."""
         if isinstance(self.aval.dtype, np.dtype):
             return self.aval.dtype, np.asarray(self.value, self.aval.dtype).tobytes()
         return id(self.value)
 
 
-# An operand: the number of a value, or a number that stands in the program.
+# An operand: the number of a value, or a constant.
 Atom: TypeAlias = int | Number
 
 
 class Call:
-    """A call by `jit` that is taken apart, and the one that it is in; `depth` says in how many."""
+    """An inlined call by `jit`, and the call that contains it; `depth` is the nesting depth."""
 
     __slots__ = ("depth", "equation", "within")
 
@@ -62,12 +62,12 @@ class Call:
 
 @dataclass(
     eq=False, slots=True
-)  # not frozen: there are many of them, and a frozen one takes three times as long to make
+)  # not frozen, since there are many of them and a frozen one takes three times as long to create
 class Operation:
-    """An equation with its operands and results as values of the whole program, and the call that it is in.
+    """An equation with its operands and results as values of the whole program, and the call that contains it.
 
-    Of a slice without strides the starts are operands too, after what is sliced. So are the numbers that stand inside
-    of a `checkpoint`, after what it is given: `inside` is what else there is in it, and where they stand.
+    For a slice without strides, the starts become further operands. For a `checkpoint`, so do the constants inside of
+    it; `inside` is the rest of it, and the positions of the constants.
     """
 
     equation: Any
@@ -79,7 +79,7 @@ class Operation:
 
 @dataclass(eq=False)
 class Program:
-    """Operations in their order. Values are numbered: first the inputs, which the constants of the jaxpr precede."""
+    """Operations in order. Values are numbered: first the constants of the jaxpr, then its inputs, then results."""
 
     avals: list[Any] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
@@ -89,11 +89,11 @@ class Program:
     known: Known = field(default_factory=Known)
     plain: dict[tuple[int, ...], tuple[bool, list[Any]]] = field(default_factory=dict)
     rematted: dict[int, tuple[Any, list[bool], Skeleton]] = field(default_factory=dict)
-    views: dict[int, Operation] = field(default_factory=dict)  # what are parts of arrays, and how they are made
+    views: dict[int, Operation] = field(default_factory=dict)  # views of arrays, with the operations that make them
 
     @cached_property
     def calls(self) -> Counter[Call]:
-        """The calls that are taken apart, with how many operations are in each."""
+        """The inlined calls, with the number of operations in each."""
         found: Counter[Call] = Counter()
         for operation in self.operations:
             call = operation.call
@@ -103,13 +103,13 @@ class Program:
         return found
 
     def value(self, aval: Any) -> int:
-        """A new value."""
+        """Add a value."""
         self.avals.append(aval)
         return len(self.avals) - 1
 
 
 def flat(jaxpr: Any) -> Program:
-    """The flat program of an open jaxpr, whose constants are inputs like any other, and come first."""
+    """Return the flat program of an open jaxpr; its constants become the first inputs."""
     program = Program()
     program.inputs = [program.value(variable.aval) for variable in (*jaxpr.constvars, *jaxpr.invars)]
     known: dict[Any, Atom] = dict(zip((*jaxpr.constvars, *jaxpr.invars), program.inputs, strict=True))
@@ -119,7 +119,7 @@ def flat(jaxpr: Any) -> Program:
 
 
 def _read(program: Program, jaxpr: Any, known: dict[Any, Atom], call: Call | None = None) -> list[Atom]:
-    """Append the operations of a jaxpr; its results. It runs for every equation of a trace, so it asks for little."""
+    """Append the operations of a jaxpr and return its results. This must be fast: it visits every equation."""
     numbers: dict[int, Number] = {}
     avals, operations = program.avals, program.operations
 
@@ -157,16 +157,16 @@ def _read(program: Program, jaxpr: Any, known: dict[Any, Atom], call: Call | Non
 
 
 def _is_plain(program: Program, equation: Any) -> bool:
-    """`is_plain_call`, asked once for all equations that have the same parameters."""
+    """`is_plain_call`, cached for equations with the same parameters."""
     said = [equation.ctx, *equation.params.values()]
     key = tuple(map(id, said))
     if key not in program.plain:
-        program.plain[key] = is_plain_call(equation), said  # which live, so that no others have their identity
+        program.plain[key] = is_plain_call(equation), said  # kept alive, so that no other object gets their id
     return program.plain[key][0]
 
 
 def is_plain_slice(equation: Any) -> bool:
-    """Whether an equation is a slice without strides, of which `xs[3]` is one."""
+    """True for a slice without strides, such as `xs[3]`."""
     if equation.primitive.name != "slice" or not is_own(equation.primitive):
         return False
     strides = equation.params["strides"]
@@ -174,18 +174,18 @@ def is_plain_slice(equation: Any) -> bool:
 
 
 def is_view(equation: Any) -> bool:
-    """Whether an equation gives a part of an array, as it is: `xs[3]` is a slice and what squeezes it."""
+    """True if an equation returns a part of an array unchanged: `xs[3]` is a slice and a squeeze."""
     name = equation.primitive.name
     return (name == "squeeze" and is_own(equation.primitive)) or is_plain_slice(equation)
 
 
 def is_remat(equation: Any) -> bool:
-    """Whether an equation is a call of `jax.checkpoint`."""
+    """True for a call of `jax.checkpoint`."""
     return equation.primitive.name in ("checkpoint", "remat", "remat2") and is_own(equation.primitive)
 
 
 def _rematted(program: Program, equation: Any, given: list[Atom]) -> tuple[Any, list[Atom], Skeleton]:
-    """A `checkpoint` without what it is given and does not read, with its numbers as operands."""
+    """Return a `checkpoint` without unused operands, with its constants as operands."""
     jaxpr = equation.params["jaxpr"]
     if id(jaxpr) not in program.rematted:
         lean, read = _lean(jaxpr, program.known)
@@ -198,9 +198,9 @@ def _rematted(program: Program, equation: Any, given: list[Atom]) -> tuple[Any, 
 
 
 def _lean(jaxpr: Any, known: Known) -> tuple[Any, list[bool]]:
-    """An open jaxpr without its dead equations and the inputs that no other reads, and which inputs it reads.
+    """Remove dead equations and unused inputs from an open jaxpr; also return which inputs are used.
 
-    jax's own way to leave them out (`dce_jaxpr`) wraps derivative rules, so that they are equal to no others.
+    jax's own `dce_jaxpr` wraps derivative rules, so that they are not equal to any others.
     """
     alive, _ = live(jaxpr, [True] * len(jaxpr.outvars), known)
     equations = [jaxpr.eqns[at] for at in sorted(alive)]
@@ -215,7 +215,7 @@ def _number(constant: Constant) -> Number:
 
 
 def is_plain_call(equation: Any) -> bool:
-    """Whether an equation computes what the jaxpr of a `jit` does and says nothing else: no donation, no placement."""
+    """True if a `jit` call is equivalent to its jaxpr, without donation or placement."""
     if equation.primitive.name not in _CALLS or not is_own(equation.primitive):
         return False
     params = equation.params
@@ -247,7 +247,7 @@ _START = jax.core.ShapedArray((), np.dtype(np.int32))
 
 
 def _drop_dead(program: Program) -> None:
-    """Leave out what no result needs and that has no effect."""
+    """Remove operations that no result needs and that have no effect."""
     needed = bytearray(len(program.avals))
     for atom in program.outputs:
         if type(atom) is int:

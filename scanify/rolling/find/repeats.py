@@ -1,13 +1,13 @@
 """All maximal repetitions of a sequence of numbers, in near-linear time.
 
-A repetition is a stretch that has a period and holds it at least twice; it is maximal where it can be made longer on
-neither side. There are fewer of them than the sequence has elements, and each one holds a Lyndon word of its period
-that is the longest at its place, under one of two orders of the alphabet (Bannai et al., "The runs theorem", SIAM
-Journal on Computing 46, 2017). The longest Lyndon word from each place on ends where the next smaller suffix begins.
+A repetition is a stretch that contains its period at least twice; it is maximal if it cannot be extended on either
+side. There are fewer of them than the sequence has elements, and each contains a Lyndon word of the length of its
+period that is the longest at its position, under one of two orders of the alphabet (Bannai et al., "The runs theorem",
+SIAM Journal on Computing 46, 2017). The longest Lyndon word at a position ends where the next smaller suffix begins.
 
-Suffixes are ranked by longer and longer prefixes (Karp, Miller and Rosenberg, 1972), each of as many shorter ones as
-fit in a machine word; the same ranks say how far two places agree. Everything is an operation on whole arrays but the
-search for the next smaller one.
+Suffixes are ranked by prefixes of increasing length (Karp, Miller and Rosenberg, 1972), each composed of as many
+shorter ones as fit in a machine word; the same ranks give the length of common extensions. All steps are vectorised
+except the search for the next smaller suffix.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ Numbers = NDArray[np.int64]
 
 
 class Repetition(NamedTuple):
-    """`sequence[start:stop]` repeats after `period` elements, as far as it goes."""
+    """`sequence[start:stop]` has this period and cannot be extended."""
 
     start: int
     stop: int
@@ -27,7 +27,7 @@ class Repetition(NamedTuple):
 
 
 def repetitions(sequence: Numbers, least: int = 2) -> list[Repetition]:
-    """The maximal repetitions that hold their period at least `least` (2 or more) times, by their place."""
+    """Return the maximal repetitions with at least `least` (2 or more) periods, by position."""
     length = len(sequence)
     if length < 2:
         return []
@@ -45,7 +45,7 @@ def repetitions(sequence: Numbers, least: int = 2) -> list[Repetition]:
 
 
 class _Level(NamedTuple):
-    """The ranks of all stretches of one size, `times` of which make the next."""
+    """The ranks of all stretches of one size; `times` of them make a stretch of the next level."""
 
     size: int
     ranks: Numbers
@@ -53,7 +53,7 @@ class _Level(NamedTuple):
 
 
 def _ranks(sequence: Numbers) -> list[_Level]:
-    """The ranks of all stretches of 1, n, n * n, ... elements, up to the size from which all are different."""
+    """Return the ranks of all stretches of 1, n, n * n, ... elements, up to the size at which all are distinct."""
     length = len(sequence)
     bits = (length + 1).bit_length()
     times = 63 // bits
@@ -63,7 +63,7 @@ def _ranks(sequence: Numbers) -> list[_Level]:
         joined = ranks
         for at in range(1, times):
             after = np.zeros(length, np.int64)
-            after[: max(length - at * size, 0)] = ranks[at * size :] + 1  # what ends sooner is smaller
+            after[: max(length - at * size, 0)] = ranks[at * size :] + 1  # shorter suffixes are smaller
             joined = (joined << bits) | after
         ranks = np.unique(joined, return_inverse=True)[1].astype(np.int64).reshape(-1)
         size *= times
@@ -72,7 +72,7 @@ def _ranks(sequence: Numbers) -> list[_Level]:
 
 
 def _next_smaller(ranks: Numbers) -> Numbers:
-    """For each place the next one with a smaller rank; the length where there is none."""
+    """Return for each position the next one with a smaller rank, or the length if there is none."""
     values = ranks.tolist()
     found = [len(values)] * len(values)
     waiting: list[int] = []
@@ -84,7 +84,7 @@ def _next_smaller(ranks: Numbers) -> Numbers:
 
 
 def _agree(levels: list[_Level], first: Numbers, second: Numbers, length: int) -> Numbers:
-    """How many elements from two places on are equal."""
+    """Return the number of equal elements from two positions on."""
     agreed = np.zeros(len(first), np.int64)
     for size, ranks, times in reversed(levels):
         for _ in range(times - 1):
@@ -97,7 +97,7 @@ def _agree(levels: list[_Level], first: Numbers, second: Numbers, length: int) -
 
 
 def _agree_before(levels: list[_Level], first: Numbers, second: Numbers) -> Numbers:
-    """How many elements before two places are equal, backwards."""
+    """Return the number of equal elements before two positions."""
     agreed = np.zeros(len(first), np.int64)
     for size, ranks, times in reversed(levels):
         for _ in range(times - 1):

@@ -1,9 +1,9 @@
-"""When two equations are the same but for their operands: a number that is equal only for those that are.
+"""Number equations so that equal numbers mean that two equations differ at most in their operands.
 
-An equation is its primitive, its parameters, the avals of its operands and results and the context in which it was
-traced. Stricter than the prover is, which speaks of values alone: two equations are one in a scan only if they have the
-same derivatives, names, policies, placement and precision too, so the jaxprs in their parameters are compared equation
-by equation. What an equation is called, and where in the source it stands, is no part of it, nor is a weak type.
+The key of an equation consists of its primitive, its parameters, the avals of its operands and results, and its tracing
+context. This is stricter than the prover, which compares values only: equations share a scan body only if they also
+have the same derivatives, names, policies, placement and precision, so the jaxprs in their parameters are compared
+equation by equation. Function names, source locations and weak types are ignored.
 """
 
 from collections.abc import Hashable
@@ -18,18 +18,18 @@ from scanify.nn.programs.derivative_rules import RULES, WITH_RULES, rule_key
 from scanify.nn.programs.skeleton import const_key
 from scanify.rolling.find.program import Operation, Program, is_plain_call, is_plain_slice
 
-# Operations of each element: what their result is says what shape they have, and an operand may be a scalar as well.
+# Elementwise operations: the result determines the shape, and an operand may be a scalar.
 _ANY_SHAPE = EACH | SPREAD
 
-# What says how a call is named, and nothing about what it does.
+# Parameters that only name a call.
 _NAMES = ("name",)
 
-# The parameters of `scan` that say what of its operands is carried, in jax 0.12: objects that are made for each scan.
+# Parameters of `scan` in jax 0.12 that describe which operands are carried; they are new objects for each scan.
 _CARRIED = {"ft_in", "ft_out"}
 
 
 class Signatures:
-    """Numbers for the equations of one program. It keeps every object whose identity is in a number."""
+    """Numbers for the equations of one program. Every object whose id is part of a key is kept alive."""
 
     def __init__(self) -> None:
         self.alive: list[Any] = []
@@ -44,7 +44,7 @@ class Signatures:
         self._canonical = Canonical(self._jaxpr, self.alive)
 
     def of(self, program: Program) -> list[int]:
-        """The number of each operation."""
+        """Return the number of each operation."""
         avals = [self.aval(aval) for aval in program.avals]
         return [self._operation(avals, operation) for operation in program.operations]
 
@@ -57,15 +57,15 @@ class Signatures:
         inputs = [avals[atom] if type(atom) is int else self.aval(atom.aval) for atom in operation.inputs]  # type: ignore[union-attr]
         outputs = [avals[value] for value in operation.outputs]
         if self._references and not self._references.isdisjoint((*inputs, *outputs)):
-            return self._number(object())  # what may be written to is no value: it can be neither carried nor stacked
-        if id(equation.ctx) not in self._contexts:  # one object for all that are equal
+            return self._number(object())  # a reference is not a value: it can be neither carried nor stacked
+        if id(equation.ctx) not in self._contexts:  # equal contexts are the same object
             self._contexts[id(equation.ctx)] = equation.ctx
         if equation.primitive.name in _ANY_SHAPE:
             inputs = [self._dtypes[number] for number in inputs]
         return self._number((id(equation.primitive), id(equation.ctx), params, tuple(inputs), tuple(outputs)))
 
     def aval(self, aval: Any) -> int:
-        """The number of an aval: its shape, dtype, sharding and all else but the weak type."""
+        """Return the number of an aval: its shape, dtype, sharding and everything else but the weak type."""
         known = self._avals.get(id(aval))
         if known is None:
             strong = aval.strip_weak_type() if hasattr(aval, "strip_weak_type") else aval
@@ -81,18 +81,18 @@ class Signatures:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _parameters(self, equation: Any, operation: Operation | None) -> Hashable:
-        """The key of an equation's parameters, read once for all equations that have the same objects.
+        """Return the key of an equation's parameters, computed once for equations with the same parameter objects.
 
-        Of an operation, what has become an operand is no parameter.
+        For an operation, parameters that became operands are excluded.
 
         Raises:
-            NotUnderstood: the meaning of one of them is not known.
+            NotUnderstood: the meaning of a parameter is unknown.
         """
         params = equation.params
         if not params:
             return ()
         if operation is not None and is_plain_slice(equation):
-            return ()  # the avals say its sizes, and its starts are operands
+            return ()  # the avals determine its sizes, and its starts are operands
         if operation is not None and operation.inside is not None:
             params = {name: value for name, value in params.items() if name != "jaxpr"}
             others = tuple((name, self._object(params[name])) for name in sorted(params))
@@ -121,7 +121,7 @@ class Signatures:
         return (rules, tuple((key, self._object(params[key])) for key in sorted(params)))
 
     def _object(self, value: Any) -> Hashable:
-        """The key of a parameter. Jaxprs, meshes and the like are one object in many equations."""
+        """Return the key of a parameter. Jaxprs, meshes and similar objects are shared by many equations."""
         if value is None or type(value) in (str, bool, int):
             return (type(value).__name__, value)
         if id(value) not in self._objects:
@@ -130,7 +130,7 @@ class Signatures:
         return self._objects[id(value)]
 
     def _jaxpr(self, jaxpr: Any) -> Hashable:
-        """The key of a jaxpr in a parameter, in which every number counts."""
+        """Return the key of a jaxpr in a parameter, including all constants."""
         if id(jaxpr) not in self._jaxprs:
             self.alive.append(jaxpr)
             self._jaxprs[id(jaxpr)] = self._number(("jaxpr", self._equations(*opened(jaxpr))))
@@ -169,7 +169,7 @@ class Signatures:
 
 
 def _identity(value: Any) -> Hashable:
-    """What tells values that are made anew for each equation apart where they may differ."""
+    """Return a cheap key for values that are recreated for each equation, or else the id."""
     if value is None or type(value) in (str, bool, int):
         return (type(value), value)
     if type(value) is tuple and all(type(one) is int for one in value):

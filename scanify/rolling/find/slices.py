@@ -1,4 +1,4 @@
-"""Parts of one array, which are scanned over without taking the array apart."""
+"""Slices of one array, which can be scanned over without slicing the array."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from scanify.rolling.find.program import Atom, Number, Program, is_plain_slice
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """Slices of one array that differ in where they start along one axis. Dimensions of each may be `squeezed`."""
+    """Slices of one array that differ only in their starts along one axis. Dimensions of each may be `squeezed`."""
 
     value: int
     equation: Any
@@ -22,13 +22,13 @@ class Slices:
 
     @property
     def aval(self) -> Any:
-        """What each of them is."""
+        """The aval of each slice."""
         aval = self.equation.outvars[0].aval
         kept = [size for at, size in enumerate(aval.shape) if at not in self.squeezed]
         return aval.update(shape=tuple(kept)) if self.squeezed else aval
 
     def of(self, array: Any) -> Any:
-        """The slices, stacked; without a copy of each where they lie side by side."""
+        """Return the stacked slices; adjacent ones are not copied individually."""
         rows = self._rows(array)
         return jax.lax.squeeze(rows, [at + 1 for at in self.squeezed]) if self.squeezed else rows
 
@@ -56,7 +56,7 @@ class Slices:
 
 
 def parts_of(program: Program, atoms: Sequence[Atom]) -> Slices | None:
-    """What is scanned over as parts of one array, where all that it is made of are; None for anything else."""
+    """Return the atoms as slices of one array; None if they are anything else."""
     squeezed: set[tuple[int, ...]] = set()
     slices = []
     for atom in atoms:
@@ -85,5 +85,5 @@ def parts_of(program: Program, atoms: Sequence[Atom]) -> Slices | None:
 
 
 def start_of(atom: Atom) -> int | None:
-    """Where a slice begins; None where that is a value."""
+    """Return the start of a slice, None if it is not constant."""
     return int(atom.value) if isinstance(atom, Number) else None

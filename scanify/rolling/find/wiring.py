@@ -1,9 +1,9 @@
-"""How equal stretches of a program hang together: what one hands to the next, what all read, what each has of its own.
+"""Connect equal stretches of a program to a loop: values passed to the next stretch, shared values, separate values.
 
-`period` operations that are repeated `count` times are one scan where each operand of each operation is, in all
-repetitions, one of three things: made in the same repetition at the same place, made in the repetition before at the
-same place (carried), or made before the first of them (read from outside; another one each time, or always the same).
-The first repetition may take from outside what the others carry.
+`period` operations repeated `count` times form a scan if each operand of each operation is the same one of three things
+in all repetitions: made in the same repetition at the same position, made in the previous repetition at the same
+position (carried), or made before the first one (read from outside, either different or equal in each repetition). The
+first repetition may read from outside what the others carry.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from scanify.nn.trees.leaves import varying
 from scanify.rolling.find.program import Atom, Number, Program
 
-# The result at `place` of a repetition: the operation's position in it and the index of its output.
+# A result within a repetition: the position of the operation and the index of its output.
 Place = tuple[int, int]
-# An operand in a repetition: the operation's position in it and the index of the operand.
+# An operand within a repetition: the position of the operation and the index of the operand.
 Operand = tuple[int, int]
 
 
@@ -22,8 +22,8 @@ Operand = tuple[int, int]
 class Wired:
     """Repetitions that can be one scan.
 
-    `carried`: operands that are what the repetition before made, with its place. `outside`: operands that are made
-    before the first repetition, with what each repetition has there.
+    `carried` maps operands to the results of the previous repetition that they read. `outside` maps operands that are
+    made before the first repetition to the value for each repetition.
     """
 
     start: int
@@ -34,12 +34,12 @@ class Wired:
 
     @property
     def stop(self) -> int:
-        """The operation after the last."""
+        """The index after the last operation."""
         return self.start + self.period * self.count
 
 
 class Wires:
-    """Where the values of a program are made and read."""
+    """The positions at which the values of a program are made and read."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -58,9 +58,9 @@ class Wires:
                 self.last_use[atom] = len(program.operations)
 
     def cuts(self, start: int, stop: int, period: int) -> list[int]:
-        """Where to begin a repetition of a stretch that has a period: the places at which the least is carried, first.
+        """Return the positions at which a repetition may begin, those with the least carried data first.
 
-        They are places of the second period, so that there is one period before each of them.
+        They lie in the second period, so that a full period precedes each.
         """
         operations, made = self.program.operations, self.made
         crossing = [0] * (2 * period + 1)
@@ -84,7 +84,7 @@ class Wires:
         return [at for _, at in sorted(costs)]
 
     def _again(self, use: int, period: int, start: int, stop: int, value: int) -> bool:
-        """Whether a period later, or one before, the same distance lies between the use and what is used."""
+        """True if the operand one period later or earlier has the same distance to its definition."""
         operations, made = self.program.operations, self.made
         index = operations[use].inputs.index(value)
         for other in (use + period, use - period):
@@ -95,7 +95,7 @@ class Wires:
         return False
 
     def wired(self, start: int, stop: int, period: int, least: int) -> Iterator[Wired]:
-        """The longest stretches from `start` on in which repetitions hang together, of at least `least` of them."""
+        """Yield the longest loops from `start` on, of at least `least` repetitions."""
         while start + least * period <= stop:
             found = self._longest(start, (stop - start) // period, period)
             if found.count >= least:
@@ -105,11 +105,11 @@ class Wires:
                 start += max(1, found.count - 1) * period
 
     def _longest(self, start: int, most: int, period: int) -> Wired:
-        """As many repetitions as hang together."""
+        """Return the longest loop from `start` on."""
         operations = self.program.operations
         operands = [(at, index) for at in range(period) for index in range(len(operations[start + at].inputs))]
         local: list[tuple[int, int, Place]] = []
-        open_: list[Operand] = []  # of which the second repetition says whether they are carried
+        open_: list[Operand] = []  # carried or not, as the second repetition decides
         outside: dict[Operand, list[Atom]] = {}
         for operand in operands:
             atom = operations[start + operand[0]].inputs[operand[1]]
@@ -139,7 +139,7 @@ class Wires:
         carried: dict[Operand, Place],
         outside: dict[Operand, list[Atom]],
     ) -> bool:
-        """Whether one more repetition hangs together with those before; `carried` and `outside` are filled."""
+        """True if one more repetition continues the loop; `carried` and `outside` are updated."""
         operations = self.program.operations
         here = start + count * period
         for at, index, place in local:
@@ -166,7 +166,7 @@ class Wires:
         return True
 
     def _begins(self, first: Atom, carried: Atom) -> bool:
-        """Whether what the first repetition is given can be made an array of the type that is carried."""
+        """True if the initial value can be converted to the type that is carried."""
         if isinstance(first, Number) or isinstance(carried, Number):
             return True
         one, other = self.program.avals[first], self.program.avals[carried]
@@ -176,14 +176,14 @@ class Wires:
         return one.shape == other.shape and same and varying(one) <= varying(other)
 
     def _place(self, atom: Atom, start: int) -> Place | None:
-        """Where a value is made, seen from `start`; None for what is made before."""
+        """Return where a value is made, relative to `start`; None if it is made before."""
         if isinstance(atom, Number) or self.made[atom] < start:
             return None
         return self.made[atom] - start, self.output[atom]
 
 
 def _bytes(aval: object) -> int:
-    """The size of a value; of one that has no size (a token, a mutable array) more than any other."""
+    """The size of a value; a value without a size (a token, a mutable array) counts as larger than any other."""
     size, dtype = getattr(aval, "size", None), getattr(aval, "dtype", None)
     if size is None or dtype is None:
         return 1 << 40

@@ -1,1 +1,1 @@
-"""Scans in place of what repeats: what becomes of a program, the body of each scan, and running both."""
+"""Scans in place of repetitions: planning a program, the body of each scan, and running both."""

@@ -1,4 +1,4 @@
-"""Running one equation on operands of other types than those it was traced with."""
+"""Run an equation on operands whose types differ from those it was traced with."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from scanify.rolling.find.program import Number, Operation, is_plain_slice
 
 
 def bind(operation: Operation, operands: Sequence[Any]) -> Sequence[Any]:
-    """The results of an operation on other operands; a `Number` among them stays in the program as it stands."""
+    """Return the results of an operation on other operands; a `Number` among them stays a constant of the program."""
     equation = operation.equation
     if operation.inside is not None:
         given, numbers = operands[: len(equation.invars)], operands[len(equation.invars) :]
@@ -45,7 +45,7 @@ def _bound(equation: Any, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def _rematted(operation: Operation, inside: Skeleton, given: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
-    """A `checkpoint`, some of whose numbers may be given."""
+    """Run a `checkpoint` in which some constants may be replaced by operands."""
     equation = operation.equation
     changed = {
         constant.place: with_type(number, constant)
@@ -66,7 +66,7 @@ def _rematted(operation: Operation, inside: Skeleton, given: Sequence[Any], numb
 
 
 def _alone(equation: Any, variables: Sequence[Any]) -> Any:
-    """A jaxpr of one equation. `eval_jaxpr` keeps the names of scopes and the place in the source."""
+    """Return a jaxpr with one equation. `eval_jaxpr` keeps its scope names and source location."""
     return _EMPTY.replace(
         constvars=[], invars=list(variables), outvars=list(equation.outvars), eqns=[equation], effects=equation.effects
     )
@@ -76,14 +76,14 @@ _EMPTY = jax.make_jaxpr(lambda: ())().jaxpr
 
 
 def _slice_from(params: Any, operand: Any, starts: Sequence[Any]) -> Any:
-    """A slice of the size that it has, from starts that are given: `dynamic_slice`, which clamps no start in range."""
+    """A slice of the same size from dynamic starts. `dynamic_slice` does not clamp starts within range."""
     indices = [np.int32(start.value) if isinstance(start, Number) else start for start in starts]
     sizes = [limit - start for start, limit in zip(params["start_indices"], params["limit_indices"], strict=True)]
     return jax.lax.dynamic_slice(operand, indices, sizes)
 
 
 def array_of(value: Any) -> Any:
-    """A number that stands in a program as the array that it was traced to."""
+    """Convert a constant of the program to the array it was traced to."""
     if not isinstance(value, Number):
         return value
     if not isinstance(value.aval.dtype, np.dtype):
@@ -92,7 +92,7 @@ def array_of(value: Any) -> Any:
 
 
 def spread(array: Any, aval: Any) -> Any:
-    """An array as one of a type: a scalar has its shape and sharding, and it varies over the same axes of a mesh."""
+    """Convert an array to an aval: broadcast a scalar with its sharding, and make it vary over the same mesh axes."""
     if array.shape != aval.shape:
         array = jax.lax.broadcast(array, aval.shape, out_sharding=_placed(aval))
     over = tuple(sorted(varying(aval) - varying(array)))
@@ -100,12 +100,12 @@ def spread(array: Any, aval: Any) -> Any:
 
 
 def zeros(aval: Any) -> Any:
-    """Zeros of a type."""
+    """Zeros of an aval."""
     return spread(jnp.zeros((), aval.dtype), aval)
 
 
 def _placed(aval: Any) -> Any:
-    """The sharding that a type has where a mesh is explicit."""
+    """The sharding of an aval if the mesh is explicit."""
     sharding = getattr(aval, "sharding", None)
     return None if sharding is None or sharding.mesh.empty else sharding
 

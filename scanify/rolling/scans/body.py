@@ -1,4 +1,4 @@
-"""The body of a scan over repetitions as a program of its own, and what it scans over."""
+"""The body of a scan over repetitions as a separate program, and the values it scans over."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ Read = Callable[[Atom], Any]
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """What is carried: the result at a place. `first` is what goes into the first repetition; None: nothing reads it
-    there."""
+    """A carried value: the result at a place. `first` is its initial value, None if nothing reads that."""
 
     place: Place
     first: Atom | None
     aval: Any
 
     def init(self, read: Read) -> Any:
-        """The array that is carried into the first repetition."""
+        """The initial value of the carry."""
         if self.first is None:
             return zeros(self.aval)
         return strong(spread(array_of(read(self.first)), self.aval))
@@ -39,9 +38,9 @@ class Slot:
 
 @dataclass(eq=False)
 class Body:
-    """One repetition as a program: of what is carried, of what is scanned over, and of what all of them read.
+    """One repetition as a program with three kinds of inputs: carried, scanned over, and shared.
 
-    `carried` says of which slot the last value is read after the scan, `kept` which results are stacked.
+    `carried` maps results whose last value is read after the scan to their slots, `kept` lists the results to stack.
     """
 
     slots: list[Slot] = field(default_factory=list)
@@ -53,8 +52,10 @@ class Body:
 
 
 def body_of(program: Program, roll: Roll) -> Body:
-    """The body of a roll. Its operations are those of the second repetition: the first may begin with numbers where
-    the others have arrays."""
+    """Return the body of a roll, made from the second repetition.
+
+    The first one may begin with constants where the others have arrays.
+    """
     return _Maker(program, roll).body
 
 
@@ -85,19 +86,19 @@ class _Maker:
         return len(slots) - 1
 
     def _keep(self, place: Place, repetitions: set[int]) -> None:
-        """What is read after the scan: the last value from where it is carried, what others are read of is stacked."""
+        """Register a result read after the scan: carry it if only the last value is read, otherwise stack it."""
         last = self.wired.count - 1
         known = [at for at, slot in enumerate(self.body.slots) if slot.place == place]
         is_array = isinstance(getattr(self._aval(place), "dtype", None), np.dtype)
         if known and last in repetitions:
             self.body.carried[place] = known[0]
         elif repetitions == {last} and is_array:
-            self.body.carried[place] = self._slot(place, None)  # nothing may read it before the end
+            self.body.carried[place] = self._slot(place, None)  # nothing reads it before the end
         if repetitions != {last} or place not in self.body.carried:
             self.body.kept.append(place)
 
     def _differing(self) -> dict[Operand, int]:
-        """The columns of operands that are not the same in all repetitions."""
+        """Return the columns of operands that differ between repetitions."""
         found: dict[Operand, int] = {}
         for operand, atoms in self.wired.outside.items():
             if operand in self.wired.carried or all(same(atoms[0], atom) for atom in atoms):
@@ -173,7 +174,7 @@ class _Maker:
 
 
 def _aval_of(program: Program, column: list[Atom] | Slices) -> Any:
-    """What the body sees of a column."""
+    """The aval of a column inside the body."""
     if isinstance(column, Slices):
         return column.aval
     avals = [atom.aval if isinstance(atom, Number) else program.avals[atom] for atom in column]
@@ -181,14 +182,14 @@ def _aval_of(program: Program, column: list[Atom] | Slices) -> Any:
 
 
 def same(one: Atom | None, other: Atom | None) -> bool:
-    """Whether two operands are one value, or equal numbers."""
+    """True if two operands are the same value or equal constants."""
     if isinstance(one, Number) and isinstance(other, Number):
         return one is other or one.bits == other.bits
     return one is other or (type(one) is int and one == other)
 
 
 def stack(column: Sequence[Any]) -> Any:
-    """Arrays and numbers as rows of one array."""
+    """Stack arrays and constants as rows of one array."""
     arrays = [array_of(each) for each in column]
     largest = jax.typeof(max(arrays, key=lambda array: (array.ndim, len(varying(jax.typeof(array))))))
     return jnp.stack([strong(spread(array, largest)) for array in arrays])

@@ -1,8 +1,8 @@
-"""Calls by `jit` that are taken apart to find what repeats, and are made again where that makes a difference.
+"""Restore inlined `jit` calls where they affect gradients.
 
-It makes none to values. But the gradient of a call is computed by itself: what its operations say of a value that they
-read is summed in the call, and that is added to what others say. Taken apart, all are summed one after the other, in
-another order, and rounded otherwise.
+Calls do not change values. But the gradient of a call is computed separately: the contributions of its operations to
+the cotangent of a value are summed inside the call, and then added to the others. Inlined, all are summed one after the
+other, in a different order and with different rounding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from scanify.rolling.find.program import Call, Operation, Program
 
-# Operations whose derivative says one thing of each operand. (That of `tanh`, for one, says two, which are summed.)
+# Operations whose derivative contributes once to each operand. (That of `tanh`, for one, contributes twice.)
 _ONCE = frozenset(
     "add sub neg mul exp logistic dot_general conv_general_dilated reduce_sum reshape squeeze expand_dims transpose "
     "broadcast_in_dim convert_element_type slice concatenate rev pad copy select_n stop_gradient".split()
@@ -25,8 +25,7 @@ _ONCE = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Called:
-    """A stretch of operations that are one call: the values that it is given and gives, and the calls in it by their
-    first operation."""
+    """A stretch of operations that form one call: its inputs, its outputs, and inner calls by their first operation."""
 
     start: int
     stop: int
@@ -37,10 +36,10 @@ class Called:
 
 
 def called(program: Program, scans: Sequence[tuple[int, int]], rows: Collection[int]) -> dict[int, Called]:
-    """The calls of a program to be made again, the outermost by their first operation.
+    """Return the outermost calls to restore, by their first operation.
 
-    `scans` are stretches, in their order, that stay whole: what reaches into one of them is no call. `rows` are values
-    that they give stacked, and that stay so: what would take them apart to hand them on is none either.
+    `scans` are stretches in order that must stay whole: a call that overlaps one partially is not restored. `rows` are
+    values that scans return stacked: a call that would have to unstack them is not restored either.
     """
     spans = {call: span for call, span in _spans(program.operations).items() if _stays(span, scans)}
     reads = _Reads(program) if spans else None
@@ -59,7 +58,7 @@ def called(program: Program, scans: Sequence[tuple[int, int]], rows: Collection[
 
 
 def whole_calls(program: Program, part: Sequence[Operation]) -> Mapping[Call, Call]:
-    """The calls of a program that are whole in a part of it, with what they are where that stands alone."""
+    """Map the calls that are entirely in a part of a program to copies for the part by itself."""
     there, here = program.calls, Counter(_calls(part))
     alone: dict[Call, Call] = {}
     for call in sorted((call for call, count in here.items() if count == there[call]), key=lambda call: call.depth):
@@ -68,7 +67,7 @@ def whole_calls(program: Program, part: Sequence[Operation]) -> Mapping[Call, Ca
 
 
 def _calls(operations: Sequence[Operation]) -> Iterator[Call]:
-    """The calls that each of these operations is in."""
+    """Yield the calls that contain each of these operations."""
     for operation in operations:
         call = operation.call
         while call is not None:
@@ -77,7 +76,7 @@ def _calls(operations: Sequence[Operation]) -> Iterator[Call]:
 
 
 def _spans(operations: Sequence[Operation]) -> dict[Call, tuple[int, int]]:
-    """The first operation of each call, and the one after its last."""
+    """Return the first operation of each call, and the index after its last one."""
     spans: dict[Call, tuple[int, int]] = {}
     for at, operation in enumerate(operations):
         for call in _calls((operation,)):
@@ -86,7 +85,7 @@ def _spans(operations: Sequence[Operation]) -> dict[Call, tuple[int, int]]:
 
 
 def _stays(span: tuple[int, int], scans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a call has each scan in it or beside it."""
+    """True if each scan is entirely inside or outside of a call."""
     start, stop = span
     for first, last in scans[max(bisect.bisect_right(scans, (start, 0)) - 1, 0) :]:
         if first >= stop:
@@ -97,7 +96,7 @@ def _stays(span: tuple[int, int], scans: Sequence[tuple[int, int]]) -> bool:
 
 
 class _Reads:
-    """Who reads the values of a program."""
+    """The reads of a program's values."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -116,7 +115,7 @@ class _Reads:
                 self.count[atom] += 1
 
     def called(self, call: Call, start: int, stop: int, rows: Collection[int]) -> Called | None:
-        """A stretch as a call; None where that makes no difference, or what it gives would be taken apart for it."""
+        """Return a stretch as a call; None if that makes no difference or would require unstacking its outputs."""
         operations = self.program.operations[start:stop]
         inside: Counter[int] = Counter()
         more: set[int] = set()
@@ -139,6 +138,6 @@ class _Reads:
         return Called(start, stop, call, tuple(inside), outputs)
 
     def _is_moved(self, value: int) -> bool:
-        """Whether a value may have a gradient."""
+        """True if a value may have a gradient."""
         dtype = getattr(self.program.avals[value], "dtype", None)
         return dtype is not None and jnp.issubdtype(dtype, jnp.inexact)

@@ -1,4 +1,4 @@
-"""Running a planned program: under a trace, that is the rolled program."""
+"""Run a planned program; under a trace, this gives the rolled program."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ Policy = ScanCheckpointPolicy | None
 
 
 class Rows:
-    """What a scan gave, of which some rows are read: they are taken apart where the first of them is.
+    """The stacked results of a scan, unstacked when the first row is read.
 
-    All at once: the gradient of that is one array of their gradients, where that of each row alone is an array of zeros
-    but for it, and those would be summed.
+    All rows are split at once: the gradient is then one array of their gradients, while the gradient of a single row is
+    a zero-padded array, and these would have to be summed.
     """
 
     def __init__(self, array: Any, several: bool) -> None:
         self.array, self.several = array, several and isinstance(array.dtype, np.dtype)
 
     def row(self, at: int) -> Any:
-        """One of them."""
+        """Return one row."""
         return self.parts[at] if self.several else self.array[at]
 
     @cached_property
     def parts(self) -> list[Any]:
-        """Each row."""
+        """All rows."""
         parts = jax.lax.split(self.array, [1] * self.array.shape[0])
         return [jax.lax.squeeze(part, [0]) for part in parts]
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A value that is a row of what a scan gave."""
+    """A value that is a row of a scan's results."""
 
     rows: Rows
     at: int
 
 
 def run(plan: Plan, arrays: Sequence[Any], policy: Policy = None) -> list[Any]:
-    """The results of a planned program on arrays or tracers; `policy` is that of its scans, None for none."""
+    """Run a planned program on arrays or tracers; `policy` is the remat policy of its scans, None for none."""
     return _Run(plan, policy)(arrays)
 
 
@@ -88,13 +88,13 @@ class _Run:
     def _operation(self, at: int) -> None:
         operation = self._with_scans_inside(at)
         if self.program.views.get(operation.outputs[0] if operation.outputs else -1) is operation:
-            self.values[operation.outputs[0]] = operation  # which is taken out where it is read, if it is
+            self.values[operation.outputs[0]] = operation  # sliced when it is read
             return
         results = bind(operation, [self.read(atom) for atom in operation.inputs])
         self.values.update(zip(operation.outputs, results, strict=True))
 
     def _call(self, called: Called) -> None:
-        """Call a stretch as it was called."""
+        """Run a stretch as a call."""
 
         def function(*arrays: Any) -> list[Any]:
             inside = _Run(self.plan, self.policy)
@@ -109,7 +109,7 @@ class _Run:
         self.values.update(zip(called.outputs, results, strict=True))
 
     def read(self, atom: Atom) -> Any:
-        """A value, or a number as it stands in the program."""
+        """Return a value, or a constant of the program."""
         if isinstance(atom, Number):
             return atom
         value = self.values[atom]
@@ -128,7 +128,7 @@ class _Run:
     def _scan(self, scan: Scan) -> None:
         body, count, slots = scan.body, scan.roll.wired.count, len(scan.body.slots)
         constants = [self.read(atom) for atom in body.constants]
-        # A scan inside of this one is no longer chunked.
+        # Inner scans are not chunked again.
         inner = None if self.policy is None else dataclasses.replace(self.policy, nested=False)
 
         def step(carry: Sequence[Any], xs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -144,7 +144,7 @@ class _Run:
         self._give(scan, carry, ys)
 
     def _stack(self, column: list[Atom] | Slices) -> Any:
-        """What is scanned over. Where a scan gave these very rows, they are not taken apart and stacked again."""
+        """Return the stacked values to scan over. Rows that a scan returned together stay stacked."""
         if isinstance(column, Slices):
             return column.of(self.read(column.value))
         names = tuple(-1 if isinstance(atom, Number) else atom for atom in column)
@@ -155,7 +155,7 @@ class _Run:
         return stack([self.read(atom) for atom in column])
 
     def _give(self, scan: Scan, carry: Sequence[Any], ys: Sequence[Any]) -> None:
-        """Hand what is read after the scan to the program."""
+        """Store the results of a scan that are read after it."""
         operations, wired = self.program.operations, scan.roll.wired
 
         def value(place: tuple[int, int], repetition: int) -> int:
@@ -170,13 +170,13 @@ class _Run:
                 self.values.setdefault(value(place, repetition), Row(apart, repetition))  # the last may be carried
 
     def _with_scans_inside(self, at: int) -> Operation:
-        """An operation whose sub-programs have their repetitions as scans, where they are planned to."""
+        """Return an operation with the planned scans in its sub-programs."""
         operation, inside = self.program.operations[at], self.plan.inside.get(at)
         if inside is None:
             return operation
         equation = operation.equation
         if any(not isinstance(number, Number) for number in operation.inputs[len(equation.invars) :]):
-            return operation  # numbers are put in by their place in the sub-program as it is
+            return operation  # constants are replaced by position in the original sub-program
         params = dict(equation.params)
         for name, plans in inside.items():
             value = params[name]
@@ -187,7 +187,7 @@ class _Run:
 
 
 def _rolled(jaxpr: Any, plan: Plan | None, policy: Policy) -> Any:
-    """The rolled form of a jaxpr in a parameter; the jaxpr as it is where that has another type."""
+    """Return the rolled form of a jaxpr in a parameter; the original jaxpr if the types would differ."""
     if plan is None:
         return jaxpr
     inner, consts = opened(jaxpr)

@@ -1,4 +1,4 @@
-"""What becomes of a program: its repetitions are scans, and so are those in their bodies and in its sub-programs."""
+"""The plan for a program: its repetitions become scans, and so do those in their bodies and in sub-programs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from scanify.rolling.find.program import Program, flat
 from scanify.rolling.scans.body import Body, body_of
 from scanify.rolling.scans.calls import Called, called
 
-# The parameters of operations that hold programs which may be written in another way. Functions with derivatives of
-# their own are none of them: their rules speak of the program as it is.
+# Parameters that hold programs which may be rewritten. Functions with custom derivatives are excluded, since their
+# rules refer to the original program.
 HOLD = {
     "jit": ("jaxpr",),
     "pjit": ("jaxpr",),
@@ -37,7 +37,7 @@ class Scan:
     inside: Plan
 
     def rows(self, program: Program) -> Iterator[int]:
-        """The values that it gives in stacks."""
+        """Yield the values that the scan returns stacked."""
         wired = self.roll.wired
         for at, index in self.body.kept:
             for repetition in self.roll.kept[at, index]:
@@ -46,9 +46,10 @@ class Scan:
 
 @dataclass(eq=False)
 class Plan:
-    """A program, the scans in it by their first operation, and the plans of sub-programs by their operation: for each
-    parameter that holds some, a plan or None for each. `left` are repetitions whose scans would save no time, `calls`
-    what is called as it was, by its first operation."""
+    """A program with its scans by first operation, and the plans of sub-programs by operation and parameter.
+
+    `left` holds repetitions whose scans would save no time, `calls` the restored calls by first operation.
+    """
 
     program: Program
     scans: dict[int, Scan] = field(default_factory=dict)
@@ -58,11 +59,11 @@ class Plan:
 
     @property
     def rolls(self) -> bool:
-        """Whether anything is rolled."""
+        """True if anything is rolled."""
         return bool(self.scans or self.inside)
 
     def all_scans(self, around: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Program, Scan]]:
-        """Every scan with the program that it is in, and what is around it, in the order of the program."""
+        """Yield every scan in program order, with its program and the names of enclosing operations."""
         for at in sorted((*self.scans, *self.inside)):
             if at in self.scans:
                 scan = self.scans[at]
@@ -76,7 +77,7 @@ class Plan:
 
 
 def planned(program: Program, least: int, costs: Costs = COUNTED) -> Plan:
-    """The plan of a program; `least` is how many repetitions make a scan, `costs` what it must save."""
+    """Plan a program; `least` is the least number of repetitions in a scan, `costs` what it must save."""
     plan = Plan(program)
     taken, plan.left = chosen(program, least, costs)
     for roll in taken:
@@ -98,7 +99,7 @@ def planned(program: Program, least: int, costs: Costs = COUNTED) -> Plan:
 
 
 def _inside(equation: Any, least: int, costs: Costs, known: dict[int, Plan | None]) -> dict[str, list[Plan | None]]:
-    """The plans of the sub-programs of an equation; empty where nothing in them is rolled."""
+    """Return the plans of an equation's sub-programs; empty if nothing in them is rolled."""
     names = HOLD.get(equation.primitive.name, ()) if is_own(equation.primitive) else ()
     found = {}
     for name in names:
