@@ -48,36 +48,7 @@ class Block(eqx.Module):
         return self.w @ x + self.act
 
 
-class Asked:
-    def __init__(self):
-        self.n = 1
-
-    def __float__(self):
-        self.n += 1
-        return float(self.n)
-
-    def __bool__(self):
-        self.n += 1
-        return self.n % 2 == 0
-
-    def __contains__(self, other):
-        self.n += 1
-        return self.n > other
-
-    def __eq__(self, other):
-        self.n += 1
-        return self.n == other
-
-    def __format__(self, how):
-        self.n += 1
-        return str(self.n)
-
-    def __getattr__(self, name):
-        self.n += 1
-        return self.n
-
-
-def hands_out(value):
+{asked}def hands_out(value):
     def step():
         nonlocal value
         now, value = value, value // 2
@@ -140,6 +111,37 @@ class Net(eqx.Module):
         for layer in self.layers:
             x = layer(x)
         return x
+"""
+ASKED = """\
+class Asked:
+    def __init__(self):
+        self.n = 1
+
+    def __float__(self):
+        self.n += 1
+        return float(self.n)
+
+    def __bool__(self):
+        self.n += 1
+        return self.n % 2 == 0
+
+    def __contains__(self, other):
+        self.n += 1
+        return self.n > other
+
+    def __eq__(self, other):
+        self.n += 1
+        return self.n == other
+
+    def __format__(self, how):
+        self.n += 1
+        return str(self.n)
+
+    def __getattr__(self, name):
+        self.n += 1
+        return self.n
+
+
 """
 MAKES = {
     "a comprehension": "self.layers = [Block(d, opt, k) for k in jr.split(key, n)]",
@@ -204,8 +206,12 @@ KEEPS = [
 
 
 def is_one_stack(opt: str, body: str, make: str) -> bool:
-    body = body.replace("; ", "\n        ")
-    found = next(each for each in decide(CODE.format(opt=opt, body=body, make=make)) if each.container == "self.layers")
+    body, asked = body.replace("; ", "\n        "), ASKED if "Asked" in opt else ""
+    found = next(
+        each
+        for each in decide(CODE.format(opt=opt, body=body, make=make, asked=asked))
+        if each.container == "self.layers"
+    )
     return isinstance(found, Plan) and found.rule == "SCN101" and isinstance(found.stack, InitStack)
 
 

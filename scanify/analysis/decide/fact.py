@@ -187,10 +187,10 @@ def _problems(
         yield "SCN212", text, None, "leave this loop as it is"
     for each in shape.problems:
         yield each.rule, _reason(loop, layers, each), _place(loop, each.node), each.remedy
-    yield from _not_carried(project, loop, shape, body)
-    yield from iterator_problems(loop, layers, shape, body)
     for text, place in body.effects.items():
         yield "SCN207", text, place
+    yield from _not_carried(project, loop, shape, body)
+    yield from iterator_problems(loop, layers, shape, body)
     for node in nodes_in(*loop.body):
         if isinstance(node, ast.Call) and called(node) == "super" and not node.args:
             yield "SCN212", _SUPER, _place(loop, node)

@@ -5,12 +5,14 @@ understood(project, loop, shape, made) -> LoopObligations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.around import LOOPS, path_to, statements_around
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.module import Module
 from scanify.analysis.language import types as t
 from scanify.analysis.language.carries import kept_conditions, start_conditions
 from scanify.analysis.language.libraries.calls import LAYER
@@ -66,9 +68,14 @@ def understood(
     """
     walker = _LoopWalker(project, loop, shape, made, trees=trees)
     walker.home = home
-    walker.iterate()
+    with suppress(_HasEffect):
+        walker.iterate()
     notes = tuple(filter(None, walker.notes))
     return replace(walker.result, obligations=walker.obligations, effects=walker.effects, notes=notes)
+
+
+class _HasEffect(Exception):
+    """An iteration has an effect: what else it does makes no difference."""
 
 
 class _LoopWalker(Walker):
@@ -161,6 +168,13 @@ class _LoopWalker(Walker):
         if node in self.types and not self.muted:
             self.types[node] = value
         return value
+
+    def effect(self, module: Module, node: ast.AST, text: str) -> t.Unknown:
+        """Record the first effect of an iteration, which ends the walk."""
+        found = super().effect(module, node, text)
+        if self.effects:
+            raise _HasEffect
+        return found
 
     def _condition(self, text: str) -> None:
         self.condition(self.loop.module, self.loop.node, text)
