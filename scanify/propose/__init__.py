@@ -1,1 +1,1 @@
-"""Proposed cases: from signatures and annotations to a case that a user can edit, tried before it is shown."""
+"""Propose cases: from signatures and annotations to an editable case that was tried before it is shown."""

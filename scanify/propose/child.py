@@ -1,4 +1,4 @@
-"""The child process that proposes a case for one class. User code runs here and nowhere else."""
+"""The child process that proposes a case for one class. User code runs only here."""
 
 import importlib
 import traceback
@@ -11,16 +11,16 @@ from scanify.verify.children.in_child import serve
 from scanify.verify.versions.overlay import Overlay
 from scanify.verify.versions.project import Project
 
-search = on_call("scanify.propose.search", "Search")  # which imports jax: whether that works is looked at first
+search = on_call("scanify.propose.search", "Search")  # imports jax, so it is called only after jax was seen to import
 
 
 def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
-    """Read an Ask, search, write the Answer and end; `verify.process` gives the descriptors."""
+    """Read an Ask, search, write the Answer and exit; `verify.process` passes the descriptors."""
     serve((request_fd, response_fd, lifeline_fd), Ask, lambda ask: ask.target, run_ask)
 
 
 def run_ask(ask: Ask) -> Answer:
-    """Search in this process. Whatever goes wrong is a reason; nothing is raised."""
+    """Search in this process. Every error becomes a reason; nothing is raised."""
     for library in ("jax", "equinox"):  # Before the user's directories are on the path, with their `profile.py`.
         try:
             importlib.import_module(library)

@@ -1,4 +1,4 @@
-"""A proposed case as source: one function that builds a model and the arguments of its call."""
+"""The source of a proposed case: one function that builds a model and the arguments of its call."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scanify.propose.values.expression import Call, Text, show
 from scanify.propose.values.roles import ROLES
 from scanify.propose.values.sizes import RESERVED, Size, Sizes
 
-# Sizes that say how much of something there is, and that no array of the model bounds.
+# Sizes that are counts rather than widths, so that no array of the model determines them.
 _NO_WIDTHS = frozenset(("key", "depth", "heads", "kv_heads", "length", "batch", "size", "experts", "chosen"))
 _KEY = Size("key", 1, "seed of the call's key; None for inference, without a key")
 
 
 @dataclass(frozen=True)
 class Written:
-    """A case whose whole body is written in the project; `note` says where. It has no sizes of its own."""
+    """A case whose whole body comes from the project; `note` says where. It has no sizes of its own."""
 
     function: str
     body: tuple[str, ...]
@@ -27,20 +27,20 @@ class Written:
     imports: frozenset[str] = frozenset()
 
     def text(self) -> str:
-        """The function."""
+        """The source of the function."""
         body = "\n".join(textwrap.indent(each, "    ") for each in self.body)
         return f'def {self.function}(module):\n    """{self.note}"""\n{body}\n'
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a case's text is made of.
+    """The parts of a case's source.
 
-    `entry` is how the model is called: `__call__`, or the name of another method. `state` says whether the model comes
-    with an `eqx.nn.State`, by `eqx.nn.make_with_state` or, with `pair`, from the call itself. `prelude` are statements
-    before all others. With the name of an `axis`, the call is mapped over examples. `declared` are the sizes that the
-    constructor needed; all other widths are `width`, where that is a number, because the model's own arrays are that
-    wide, and `length` is that of sequences. `notes` end up in the docstring, `sweep` after the function.
+    `entry` is the method to call: `__call__` or another one. `state` is true if the model comes with an `eqx.nn.State`,
+    from `eqx.nn.make_with_state` or, with `pair`, from the call itself. `prelude` are statements that come first. With
+    an `axis` name, the call is mapped over examples. `declared` are the sizes that the constructor needed; all other
+    widths are `width`, if that is a number, because the model's own arrays have that width, and `length` is the length
+    of sequences. `notes` go into the docstring, `sweep` follows the function.
     """
 
     function: str
@@ -61,12 +61,12 @@ class Draft:
 
     @property
     def key(self) -> Argument | None:
-        """The call's random key, where it has one."""
+        """The call's random key, if it has one."""
         return next((each for each in self.arguments if each.key is not None), None)
 
     @property
     def variables(self) -> dict[str, Size]:
-        """The sizes that the text names, in the order of the vocabulary, the user's own last."""
+        """The sizes used in the source, in the order of the vocabulary, followed by the model's own names."""
         named = {node.id for node in ast.walk(ast.parse(f"if True:\n{self._body()}")) if isinstance(node, ast.Name)}
         known = {
             name: self.sizes.variables.get(name) or Size(name, role.value, role.why) for name, role in ROLES.items()
@@ -86,11 +86,11 @@ class Draft:
 
     @property
     def widened(self) -> bool:
-        """True if `width` or `length` is the value of any size of the text."""
+        """True if `width` or `length` is the value of any size in the source."""
         return any(self._measured(each) is not each for each in self.variables.values())
 
     def text(self) -> str:
-        """The function, with its sweep."""
+        """The source of the function and its sweep."""
         signature = [f"def {self.function}(", "    module,"]
         for size in self.variables.values():
             names = [name for name in size.names if name != size.variable]
@@ -106,12 +106,12 @@ class Draft:
         return text + "\n"
 
     def construct_text(self) -> str:
-        """A function `construct` of the same sizes that answers only the model, and its state where it has one."""
+        """The source of a function `construct` with the same sizes that returns only the model and any state."""
         answer = "model, state" if self.state else "model"
         return self._part("construct", [self._build(), f"    return {answer}"])
 
     def arguments_text(self) -> str:
-        """A function `arguments` that answers `(args, kwargs)`; it takes the state of the model too."""
+        """The source of a function `arguments` that returns `(args, kwargs)`; it takes any state of the model too."""
         takes = "state=None, " if self.state else ""
         args, kwargs = self._passed()
         key = ["    key = jax.random.key(1)"] if self.key is not None else []

@@ -1,4 +1,4 @@
-"""Cases written from the calls of commands, for the command line. Imports no jax and runs no user code itself."""
+"""Write cases from the calls of commands, for the command line. This module imports no jax and runs no user code."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ def propose_from_run(
     limits: Limits,
     notify: Callable[[str], None] = lambda step: None,
 ) -> Proposals:
-    """Write a case for each call that the commands make of a function with a watched loop of the file `target`.
+    """Write a case for each call by the commands of a function with a watched loop in the file `target`.
 
-    `data` is what the file holds. Each command runs once, in a process of its own under `limits`. Raises ScanifyError
-    where jax or equinox is missing, or a run is ended before it answers.
+    `data` is the content of the file. Each command runs once, in a separate process under `limits`. Raises ScanifyError
+    if jax or equinox is missing, or if a run is terminated before it answers.
     """
     check_usage()
     path = Path(target).absolute()

@@ -1,4 +1,4 @@
-"""Which class and method each layer loop of a file is in."""
+"""Find the class and method that contain each layer loop of a file."""
 
 import ast
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ class Owner:
 
 
 def owners(text: str, spans: Iterable[tuple[int, int]]) -> list[Owner]:
-    """The owners of the loops whose bodies are at the lines `spans`, in order. Raises SyntaxError."""
+    """Return the owners of the loops whose bodies are at the lines `spans`, in order. Raises SyntaxError."""
     tree = ast.parse(text)
     grouped: dict[str | None, list[tuple[str | None, tuple[int, int]]]] = {}
     for span in spans:
@@ -28,7 +28,7 @@ def owners(text: str, spans: Iterable[tuple[int, int]]) -> list[Owner]:
 
 
 def class_names(text: str) -> list[str]:
-    """The qualified names of all classes at the top of a file or inside such classes. Raises SyntaxError."""
+    """Return the qualified names of all top-level classes and the classes nested in them. Raises SyntaxError."""
 
     def within(body: list[ast.stmt], prefix: str) -> list[str]:
         found: list[str] = []

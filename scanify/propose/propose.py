@@ -1,4 +1,4 @@
-"""Proposed cases: what the command line calls. Imports no jax and runs no user code itself."""
+"""Propose cases for the command line. This module imports no jax and runs no user code."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ _SHARE = 0.75
 
 @dataclass(frozen=True)
 class Proposals:
-    """The cases proposed for one file, and what no case could be proposed for."""
+    """The cases proposed for one file, and the classes without a proposal."""
 
     target: Path
     cases: tuple[Proposed, ...] = ()
@@ -43,12 +43,12 @@ def propose(
     limits: Limits = LIMITS,
     notify: Callable[[str], None] = lambda step: None,
 ) -> Proposals:
-    """Propose a case for every class of the file `target` with a loop among `plans`; or for `classes`, by name.
+    """Propose a case for every class of the file `target` with a loop among `plans`, or for `classes`, by name.
 
-    Each class is tried in a process of its own under `limits`: the model is built, and its call is traced on
-    candidates for its arguments until one reaches the loops. `text` is what the file holds.
+    Each class is tried in a separate process under `limits`: the model is built, and its call is traced on candidates
+    for its arguments until one reaches the loops. `text` is the content of the file.
 
-    Raises ScanifyError where jax or equinox is missing, or a class is not in the file.
+    Raises ScanifyError if jax or equinox is missing, or if a class is not in the file.
     """
     check_usage()
     path = Path(os.path.normpath(target.absolute()))
@@ -62,7 +62,7 @@ def propose(
     declined: list[Declined] = []
     for each in wanted:
         notify(f"proposing a case for {each.cls or target.name}")
-        # The search ends itself in time to say what it tried; the limit is for user code that does not return.
+        # The search ends in time to report what it tried; the limit is for user code that does not return.
         spent = _SHARE * limits.seconds
         ask = Ask(path, Path.cwd(), each.cls, each.methods, each.spans, others=bool(each.spans), seconds=spent)
         outcome = run_child(json.dumps(to_json(ask)).encode(), limits, "scanify.propose.child")
@@ -76,7 +76,7 @@ def propose(
 
 @contextmanager
 def written(proposals: Proposals) -> Iterator[tuple[CaseSpec, ...]]:
-    """The proposed cases as a verification takes them, in a temporary file that is there inside the `with`."""
+    """Yield the proposed cases for verification, in a temporary file that exists only inside the `with`."""
     with tempfile.TemporaryDirectory(prefix="scanify-") as folder:
         path = Path(folder) / "proposed_cases.py"
         path.write_text(render(proposals.cases, proposals.target.name), encoding="utf-8")
@@ -85,7 +85,7 @@ def written(proposals: Proposals) -> Iterator[tuple[CaseSpec, ...]]:
 
 
 def check_usage() -> None:
-    """Raise ScanifyError where cases cannot be run."""
+    """Raise ScanifyError if cases cannot be run."""
     missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]
     if missing:
         raise ScanifyError(
@@ -106,7 +106,7 @@ def _named(text: str, classes: Sequence[str], target: Path) -> list[Owner]:
 
 
 def distinct(case: Proposed, others: Sequence[Proposed]) -> Proposed:
-    """Two classes may give one name, `GPT` and `Gpt`."""
+    """Make the name of a case unique: `GPT` and `Gpt` give the same name."""
     name, number = case.function, 2
     while any(name == other.function for other in others):
         name, number = f"{case.function}_{number}", number + 1
@@ -126,7 +126,7 @@ def _answer(outcome: Outcome, limits: Limits) -> Answer:
 
 
 def ending_of(outcome: Outcome, limits: Limits) -> str:
-    """Return how a process ended that did not answer, and what it printed last."""
+    """Describe how a process ended without an answer, including its last output."""
     if outcome.stopped == "time":
         reason = (
             f"stopped: no case was found within {limits.seconds:g} s. Write a case, or raise the limit with "

@@ -1,4 +1,4 @@
-"""What the parent asks of the child process that proposes a case for one class, and what it answers."""
+"""Requests to the child process that proposes a case for one class, and its answers."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +8,9 @@ from pathlib import Path
 class Ask:
     """A class to propose a case for, by its qualified name, and the loops that the case must run.
 
-    `cls` is None where the loops are in no class. `methods` are those that hold them. `spans` are the first and the
-    last lines of their bodies in `target`, an absolute path, of which the case must run one; without any, any call will
-    do. `others` allows other classes of the file that run the same loops. After `seconds` nothing new is tried.
+    `cls` is None if the loops are in no class. `methods` are the methods that contain them. `spans` are the first and
+    last lines of the loops' bodies in `target`, an absolute path; the case must run one of them, or any code if there
+    are none. `others` allows other classes of the file that run the same loops. After `seconds`, the search ends.
     """
 
     target: Path
@@ -24,7 +24,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Proposed:
-    """A case: the class that it builds, the name and the text of its function, and the lines of import it needs."""
+    """A case: the class that it builds, the name and source of its function, and the imports it needs."""
 
     cls: str
     function: str
@@ -34,8 +34,10 @@ class Proposed:
 
 @dataclass(frozen=True)
 class Declined:
-    """A class or a function without a case, and the reasons. `cls` is None for loops that are in no class; `imports`
-    says whether the file could be imported."""
+    """A class or function without a case, and the reasons. `cls` is None for loops that are in no class.
+
+    `imports` is true if the file could be imported.
+    """
 
     cls: str | None
     reasons: tuple[str, ...]
@@ -48,7 +50,7 @@ class Declined:
 
 @dataclass(frozen=True)
 class Written:
-    """The cases that a run's calls of these `functions` were written as, and the functions without a case."""
+    """The cases written from a run's calls of these `functions`, and the functions without a case."""
 
     cases: tuple[Proposed, ...] = ()
     functions: tuple[str, ...] = ()
@@ -57,7 +59,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Answer:
-    """A case, or the reasons why there is none: what was tried, and what came of it. `imports`: does the file?"""
+    """A case, or the reasons why there is none. `imports` is true if the file could be imported."""
 
     case: Proposed | None = None
     reasons: tuple[str, ...] = ()

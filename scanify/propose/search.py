@@ -1,4 +1,4 @@
-"""The search for a case: styles of choosing sizes, and candidates for the call, until one traces and runs the loop."""
+"""Search for a case: try sizes and candidates for the call until one traces and runs the loop."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Files = Callable[[str], str | None]
 
 @dataclass
 class Search:
-    """One search, for one class, in the process that loaded its module."""
+    """One search for one class, in the process that loaded its module."""
 
     ask: Ask
     module: ModuleType
@@ -64,7 +64,7 @@ class Search:
         return time.monotonic() > self.until
 
     def answer(self) -> Answer:
-        """The first case that works, of the class asked for first."""
+        """Return the first case that works, trying the requested class first."""
         trial = Trial(self.module, Wanted(os.path.realpath(self.ask.target), self.ask.spans))
         entries = list(self._entries())
         for i, (cls, entry) in enumerate(entries):
@@ -73,7 +73,7 @@ class Search:
             found = self._of_class(cls, entry, trial)
             if found is not None:
                 return Answer(found)
-        # Of several classes, that one which came furthest says what was missing.
+        # If there are several classes, report the one that came furthest.
         built = [each for each in self.reasons if " was built, but " in each]
         return Answer(None, tuple([*built, *self.reasons][:1]))
 
@@ -122,7 +122,7 @@ class Search:
                 found = self._with_arguments(drafted, made, candidates(parameters, chooser), trial, failed)
                 if found is not None:
                     return self._finished(found, cls, style, trial)
-                # What the project writes itself is likelier than what follows.
+                # The project's own code is likelier than the following candidates.
                 if (done := self._as_written(cls, entry, trial, failed)) is not None:
                     return done
         if (done := self._as_written(cls, entry, trial, failed)) is None:
@@ -130,7 +130,7 @@ class Search:
         return done
 
     def _as_written(self, cls: type, entry: str, trial: Trial, failed: dict[str, str]) -> Proposed | None:
-        """The first case whose whole body the project has, where it works; each class and entry is asked for once."""
+        """Return the first case that works among those whose whole body is in the project; each entry is tried once."""
         for use in uses(self.module, cls, entry) if (cls, entry) not in self.written else ():
             written = Written(function_name(cls.__name__), use.body, f"Built and called as in {use.where}.")
             if use.body and self._works(written, trial, failed):
@@ -139,7 +139,7 @@ class Search:
         return None
 
     def _drafts(self, base: Draft, chooser: Chooser, made: Any) -> Iterator[Draft]:
-        """The draft with widths that its arrays have, and then with numbers that errors have named."""
+        """Yield the draft with the widths of its arrays, and then with numbers mentioned in errors."""
         yield from (replace(base, width=width) for width in (None, *widths(made)))
         learned = [*dict.fromkeys(self.learned)][:_LEARNED]
         yield from (replace(base, length=number) for number in learned)
@@ -149,7 +149,7 @@ class Search:
     def _bases(
         self, cls: type, entry: str, parameters: tuple[Parameter, ...], failed: dict[str, str]
     ) -> Iterator[tuple[Draft, Chooser, Style]]:
-        """How the model may be built: with small sizes, as the project builds it, and with sizes of other styles."""
+        """Yield ways to build the model: with small sizes, as the project builds it, and with other styles of sizes."""
         state = any(is_state(each) and each.required for each in parameters)
         name = function_name(cls.__name__)
         for style in STYLES:
@@ -179,10 +179,10 @@ class Search:
                     yield replace(base, imports=imports, notes=(f"Built by {preset}.",)), chooser, style
 
     def _works(self, written: Draft | Written, trial: Trial, failed: dict[str, str]) -> bool:
-        """Whether the case can be built and traced, and runs the loop."""
+        """True if the case can be built and traced, and runs the loop."""
         try:
-            with suppress(jax.errors.JAXTypeError):  # The constructor looks at values.
-                trial.whole(written, _spec(self.ask, written), abstract=True)  # No array is computed for what fails.
+            with suppress(jax.errors.JAXTypeError):  # The constructor depends on values.
+                trial.whole(written, _spec(self.ask, written), abstract=True)  # Failing cases compute no arrays.
             trial.whole(written, _spec(self.ask, written), abstract=False)
         except BaseException as error:
             failed.setdefault(written.text(), self._said(error))
@@ -198,7 +198,7 @@ class Search:
                 if (draft.width or draft.length) and not draft.widened:
                     continue
                 text = draft.text()
-                if text in self.tried:  # Another style that changes nothing here.
+                if text in self.tried:  # another style that changes nothing here
                     continue
                 if failed and self._late():
                     return None
@@ -239,7 +239,7 @@ class Search:
                 continue
             sweep.append(entry)
         draft = replace(draft, sweep=tuple(sweep))
-        if {"key": None} not in sweep:  # Whatever its type says, it is needed.
+        if {"key": None} not in sweep:  # The key is required, whatever its annotation.
             needed = [replace(each, key="needed" if each.key else None) for each in draft.arguments]
             draft = replace(draft, arguments=tuple(needed))
         return Proposed(cls.__qualname__, draft.function, draft.text(), tuple(sorted(draft.imports)))
@@ -259,7 +259,7 @@ class Search:
             return [failed.get("", f"could not build {cls.__name__}; write a case")]
         loop = " and runs the loop" if self.ask.spans else ""
         called = cls.__name__ if entry == "__call__" else f"{cls.__name__}.{entry}"
-        # The first is the likeliest: what it lacked is the one thing to say.
+        # The first is the likeliest, so its error is reported.
         label, said = next(iter(calls.items()))
         label = f" with {label}" if len(label) <= _LABEL and "\n" not in label else ""
         more = f" ({len(calls) - 1} more candidates failed)" if len(calls) > 1 else ""
@@ -272,14 +272,14 @@ def _spec(ask: Ask, draft: Draft | Written) -> CaseSpec:
 
 
 def widths(made: Any) -> list[int]:
-    """The likeliest widths of a model's input by the shapes of its first arrays: `in` of `(out, in, *kernel)`."""
+    """Return the likeliest input widths of a model, from its first arrays: `in` of shapes `(out, in, *kernel)`."""
     shapes = [each.shape for each in jax.tree.leaves(made) if hasattr(each, "shape")]
     found = [shape[1] if len(shape) > 1 else shape[0] for shape in sorted(shapes, key=lambda s: len(s) < 2) if shape]
     return list(dict.fromkeys(found))[:_WIDTHS]
 
 
 def first_shapes(made: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The kinds and shapes of inputs that the first convolution or embedding of the model takes."""
+    """Return the kinds and shapes of inputs for the first convolution or embedding of the model."""
     kinds = (eqx.nn.Conv, eqx.nn.Embedding)
     layers = jax.tree.leaves(made, is_leaf=lambda each: isinstance(each, kinds))
     first = next((each for each in layers if isinstance(each, kinds)), None)
@@ -290,7 +290,7 @@ def first_shapes(made: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def has_state(made: Any) -> bool:
-    """True if the model has a place in an `eqx.nn.State`."""
+    """True if the model has an index into an `eqx.nn.State`."""
 
     def is_index(each: Any) -> bool:
         return isinstance(each, eqx.nn.StateIndex)
@@ -299,19 +299,19 @@ def has_state(made: Any) -> bool:
 
 
 def vectors(widths: Iterable[int]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """For each width a vector, a sequence of such, and as many vectors as wide as the model."""
+    """Return for each width a vector, a sequence of vectors, and `width` vectors of the model's width."""
     forms = [form for width in map(str, widths) for form in ((width,), ("length", width), (width, "dim"))]
     return tuple(("float", form) for form in forms)
 
 
 def _methods(cls: type, methods: tuple[str, ...]) -> list[str]:
-    """The methods to call: `__call__`, then those that hold the loops."""
+    """Return the methods to call: `__call__`, then those that contain the loops."""
     there = [name for name in ("__call__", *methods) if any(name in vars(base) for base in cls.__mro__)]
     return [name for name in dict.fromkeys(there) if name not in ("__init__", "__post_init__", "__check_init__")]
 
 
 def _mentions(cls: type, name: str) -> bool:
-    """Whether a class names another one in its fields or its methods: only then can it run the other's loop."""
+    """True if a class names another one in its fields or methods; otherwise it cannot run the other's loop."""
     codes = [inspect.unwrap(value) for value in vars(cls).values() if callable(value)]
     names = {each for code in codes for each in getattr(getattr(code, "__code__", None), "co_names", ())}
     return name in names or any(re.search(rf"\b{name}\b", str(each)) for each in inspect.get_annotations(cls).values())
@@ -341,7 +341,7 @@ def _first_note(draft: Draft) -> str:
 
 
 def _sweeps(draft: Draft) -> list[dict[str, Any]]:
-    """As many tokens as layers, so that no shape tells them apart; one example; and inference, without a key."""
+    """Return variations: as many tokens as layers, so that shapes coincide; a single example; and no key."""
     there = draft.variables
     found: list[dict[str, Any]] = []
     if "length" in there:

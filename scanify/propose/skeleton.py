@@ -1,5 +1,4 @@
-"""The case that is to be written by hand where none could be proposed: what the constructor and the call need, without
-values."""
+"""The case to be completed by hand if none could be proposed: the required arguments, without values."""
 
 import ast
 from collections.abc import Iterator
@@ -8,11 +7,11 @@ from scanify.propose.request import Proposed
 
 _KEYS = ("key", "rng")
 _MODULES = ("Module", "eqx.Module", "equinox.Module")
-_LONGEST = 60  # of an annotation that is shown, and and half of what defaults may take
+_LONGEST = 60  # of a shown annotation, and half of the space for defaults
 
 
 def skeleton(text: str, cls: str) -> Proposed:
-    """A case for a class of a file, with `...` for what its author knows."""
+    """Return a case for a class of a file, with `...` for the values that the author has to fill in."""
     node = _class(text, cls)
     made = [f"{name}={_value(name, 0)},{note}" for name, note in _built_with(node)] if node else []
     made = [*(made or ["...,"]), *(_defaults(node) if node else [])]
@@ -36,12 +35,12 @@ def _value(name: str, seed: int) -> str:
 
 
 def _after(note: str) -> str:
-    """The annotation of a note, behind the name that a comment begins with."""
+    """The annotation of a note, after the name at the start of the comment."""
     return note.replace("  # ", ": ", 1)
 
 
 def _class(text: str, cls: str) -> ast.ClassDef | None:
-    """The class, where this Python can read the file."""
+    """Return the class, if this Python version can parse the file."""
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -50,8 +49,10 @@ def _class(text: str, cls: str) -> ast.ClassDef | None:
 
 
 def _built_with(node: ast.ClassDef) -> list[tuple[str, str]]:
-    """What the constructor needs, with annotations as comments. Without one of its own that is the fields, where it can
-    inherit no others."""
+    """Return the required arguments of the constructor, with annotations as comments.
+
+    Without a constructor, these are the fields, if the class inherits no others.
+    """
     constructor = _method(node, "__init__")
     if constructor is not None:
         positional, keywords = _needed(constructor.args)
@@ -71,7 +72,7 @@ def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
 
 
 def _needed(args: ast.arguments) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Those without a default, by position and by keyword alone."""
+    """Return the arguments without a default: positional ones, and keyword-only ones."""
     positional = [*args.posonlyargs, *args.args][1:]
     required = positional[: len(positional) - len(args.defaults)] if args.defaults else positional
     keywords = [each for each, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None]
@@ -80,7 +81,7 @@ def _needed(args: ast.arguments) -> tuple[list[tuple[str, str]], list[tuple[str,
 
 
 def _defaults(node: ast.ClassDef) -> list[str]:
-    """What else the constructor takes, as a comment: the number of layers may be among it."""
+    """Return the optional arguments of the constructor as a comment, since the number of layers may be among them."""
     constructor = _method(node, "__init__")
     if constructor is None:
         return []
@@ -99,6 +100,6 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
 
 
 def _note(annotation: ast.expr | None) -> str:
-    """An annotation as a comment; none where there is none, or it is long."""
+    """Return an annotation as a comment; "" if it is missing or too long."""
     text = "" if annotation is None else ast.unparse(annotation)
     return f"  # {text}" if 0 < len(text) <= _LONGEST and "\n" not in text else ""

@@ -1,4 +1,4 @@
-"""Trying a draft in this process: does the model build, does its call trace, and does it run the layer loop."""
+"""Try a draft in this process: build the model, trace its call, and check that the layer loop runs."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ _LARGEST = 100_000_000
 
 
 class Unsuitable(Exception):
-    """A draft that runs, but is not what a case must be; the message says why."""
+    """A draft that runs but is not suitable as a case; the message says why."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The lines of which a case must run some: the bodies of layer loops in one file; none where any case will do."""
+    """The bodies of loops in a file; a case must run a line of at least one. Without any, every case will do."""
 
     file: str
     spans: tuple[tuple[int, int], ...]
 
     def watched(self, lines: set[tuple[str, int]]) -> AbstractContextManager[set[tuple[str, int]]]:
-        """Inside, lines of the file that run are added to these."""
+        """Add lines of the file that run inside the `with` to `lines`."""
         return lines_run(lambda name: os.path.realpath(name) == self.file, lines)
 
     def missed(self, ran: set[tuple[str, int]]) -> tuple[int, ...]:
-        """The first lines of the bodies that did not run."""
+        """Return the first lines of the bodies that did not run."""
         lines = {line for _, line in ran}
         return tuple(first for first, last in self.spans if not any(first <= line <= last for line in lines))
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Tries drafts with one module. Whatever the user's code raises comes out, SystemExit included.
+    """Tries drafts with one module. Exceptions of user code are propagated, including SystemExit.
 
-    `building` are the lines that the latest constructor ran: layers of a `Sequential` are written there.
+    `building` are the lines that the last constructor ran, since the layers of a `Sequential` are called there.
     """
 
     module: ModuleType
@@ -56,21 +56,21 @@ class Trial:
     building: set[tuple[str, int]] = field(default_factory=set)
 
     def model(self, draft: Draft) -> Any:
-        """The model without its arrays where it can be built under tracing, with them otherwise."""
+        """Build the model, without arrays if it can be built under tracing."""
         construct = self._function(draft, draft.construct_text(), "construct")
         self.building.clear()
         with self.wanted.watched(self.building):
             try:
                 return eqx.filter_eval_shape(lambda: construct(self.module))
-            except jax.errors.JAXTypeError:  # The constructor looks at values.
+            except jax.errors.JAXTypeError:  # The constructor depends on values.
                 return construct(self.module)
 
     def call(self, draft: Draft, made: Any) -> None:
-        """Trace the call on the draft's arguments. Raises Unsuitable where it answers nothing, or misses the loop."""
+        """Trace the call on the draft's arguments. Raises Unsuitable if it returns no floats or misses the loop."""
         model, state = made if draft.state else (made, None)
         make = self._function(draft, draft.arguments_text(), "arguments")
         given = {"state": state} if draft.state else {}
-        # Traced as well: with arrays, every shape that is tried would be compiled.
+        # Traced too, since otherwise every shape that is tried would be compiled.
         args, kwargs = eqx.filter_eval_shape(lambda given: make(self.module, **given), given)
         target = model if draft.entry == "__call__" else getattr(model, draft.entry)
         self._traced(target, args, kwargs)
@@ -78,8 +78,8 @@ class Trial:
     def whole(self, draft: Draft | Written, spec: CaseSpec, *, abstract: bool, **given: Any) -> tuple[int, ...]:
         """Run the case as a verification would, with arrays unless `abstract`, and trace its call.
 
-        Answers the first lines of the loops' bodies that did not run. Raises Unsuitable for what the project's own code
-        builds in another way each time: versions of it cannot be compared.
+        Return the first lines of the loops' bodies that did not run. Raises Unsuitable if the project's own code builds
+        different arrays each time, since versions of it cannot be compared.
         """
         function = self._function(draft, draft.text(), draft.function)
         self.building.clear()
@@ -113,7 +113,7 @@ class Trial:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """True if two arrays have the same bits, keys included."""
+    """True if two arrays have the same bits, including keys."""
 
     def bits(each: Any) -> bytes:
         keys = jnp.issubdtype(each.dtype, jax.dtypes.prng_key)

@@ -1,4 +1,4 @@
-"""The file that proposed cases are written as, to be read and edited."""
+"""Write proposed cases to a file that can be read and edited."""
 
 import ast
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ those of a run; arrays are new ones of the same shapes."""
 
 
 def render(cases: Sequence[Proposed], name: str, to_fill: Sequence[Proposed] = (), *, recorded: bool = False) -> str:
-    """The text of a file of cases for the model file called `name`. Of those in `to_fill` values are missing.
+    """Return the source of a file of cases for the model file `name`. Values are missing in the cases of `to_fill`.
 
     The cases are proposed, or `recorded` from a run.
     """
@@ -40,7 +40,7 @@ def render(cases: Sequence[Proposed], name: str, to_fill: Sequence[Proposed] = (
     about += _TO_FILL.format(names=", ".join(each.function for each in to_fill)) if to_fill else ""
     body = "\n\n".join(case.text for case in (*cases, *to_fill))
     named = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
-    named |= {"jax", "jnp"} if to_fill else set()  # what the values will be made with
+    named |= {"jax", "jnp"} if to_fill else set()  # used for the missing values
     usual = [line for short, line in _USUAL.items() if short in named]
     own = sorted({line for case in cases for line in case.imports})
     parts = ["\n".join(lines) + "\n" for lines in (usual, own) if lines]

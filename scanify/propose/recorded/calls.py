@@ -1,4 +1,4 @@
-"""One recorded call as the function of a case."""
+"""Write a recorded call as the function of a case."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def case_of(call: RecordedCall, constructions: Mapping[type, Sequence[Construction]], run: str) -> Proposed:
-    """Return a case that makes a call like the recorded one, with arrays of its own.
+    """Return a case that repeats a recorded call with new arrays.
 
-    `run` is the command as it was written. Raises Unwritable, which names the argument that cannot be written.
+    `run` is the command as written. Raises Unwritable with the name of the argument that cannot be written.
     """
     if call.closure:
         raise Unwritable(f"it is defined in another function, and closes over {', '.join(call.closure)}")
@@ -51,7 +51,7 @@ def case_of(call: RecordedCall, constructions: Mapping[type, Sequence[Constructi
 
 
 def check(proposed: Proposed, call: RecordedCall) -> None:
-    """Trace the written case. Raises Unwritable if it raises."""
+    """Trace the written case. Raises Unwritable if it fails."""
     names: dict[str, Any] = {"eqx": eqx, "jax": jax, "jnp": jnp, "np": np}
     try:
         exec("\n".join([*proposed.imports, proposed.text]), names)
@@ -64,9 +64,9 @@ def check(proposed: Proposed, call: RecordedCall) -> None:
 
 @dataclass(frozen=True)
 class _Called:
-    """How a case calls the function: `owner` is the class of a method's object, None of a plain function.
+    """How a case calls the function: `owner` is the class of a method's object, None for a plain function.
 
-    `names` are the arguments that are given, `state` the one that is the `eqx.nn.State` of the object.
+    `names` are the passed arguments, `state` the argument that is the `eqx.nn.State` of the object.
     """
 
     call: RecordedCall
@@ -91,7 +91,7 @@ class _Called:
         return cls(call, None if owner is None else owner.__qualname__, (*positional, *given, *rest), state)
 
     def returned(self) -> str:
-        """What the case returns: the model, its arguments, and those by name."""
+        """Return what the case returns: the model, its arguments, and keyword arguments."""
         positional, by_name, spread, extra = parameters(self.call.code)
         method = self.call.function.name.rpartition(".")[2]
         args = [_local(name) for name in positional if name in self.names]

@@ -1,4 +1,4 @@
-"""The child process that writes cases from the calls of a command. User code runs here and nowhere else."""
+"""The child process that writes cases from the calls of a command. User code runs only here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scanify.verify.request import Request
 
 
 def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
-    """Read a Request, run its command, answer with `Written` and end; `verify.process` gives the descriptors."""
+    """Read a Request, run its command, write a `Written` and exit; `verify.process` passes the descriptors."""
     serve((request_fd, response_fd, lifeline_fd), Request, lambda request: request.case.path, _answer)
 
 
@@ -27,7 +27,7 @@ def _answer(request: Request) -> Written:
 
 
 class _Writing(RecordedProcess):
-    """Runs the command once, as the source is, and writes the calls that it makes."""
+    """Runs the command once on the unchanged source, and writes the calls that it makes."""
 
     def written(self) -> Written:
         wanted = functions_with(watched_loops(self.request))

@@ -1,4 +1,4 @@
-"""Recorded values as source: constructor calls, plain values, and arrays by shape and dtype."""
+"""Write recorded values as source: constructor calls, plain values, and arrays by shape and dtype."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ _PUBLIC = {
     "equinox": "eqx",
     "numpy": "np",
 }
-_SMALL = 16  # elements of an array of integers that is written with its values
-_FEW = 4  # elements of an array of floats of NumPy that is, since constructors may compute with them
+_SMALL = 16  # the largest integer array written with its values
+_FEW = 4  # the largest NumPy float array written with its values, since constructors may compute with them
 
 
 class Unwritable(Exception):
-    """A value that cannot be written as code; the message says why."""
+    """A value cannot be written as code; the message says why."""
 
 
 @dataclass(eq=False)
 class Writer:
     """Writes values for a case whose `module` has these globals. Modules are written by their `constructions`.
 
-    `imports` are the lines that the written names need, `notes` says in which way a written value is another one.
+    `imports` are the imports that the written names need, `notes` describes how written values differ from the
+    originals.
     """
 
     module: Mapping[str, Any]
@@ -55,7 +56,7 @@ class Writer:
     _seeds: int = 0
 
     def write(self, value: Any) -> Expression:
-        """Return an expression that gives a value like this one. Raises Unwritable if there is none."""
+        """Return an expression for a value like this one. Raises Unwritable if that is impossible."""
         for kind, writes in self._kinds:
             if isinstance(value, kind):
                 written = writes(value)
@@ -118,7 +119,7 @@ class Writer:
         return self._call(self.name(cls), (), given)
 
     def constructed(self, value: Any, *, with_state: bool = False) -> Expression:
-        """Return the call that made a module; `with_state`, one that gives its `eqx.nn.State`, too."""
+        """Return the call that made a module; `with_state`, a call that also returns its `eqx.nn.State`."""
         cls = type(value)
         seen = self.constructions.get(cls, ())
         for construction in seen:
@@ -169,7 +170,7 @@ class Writer:
         return f"{drawn})" if dtype == np.float32 else f"{drawn}).astype({_dtype(dtype)})"
 
     def name(self, value: Any) -> str:
-        """Return the name that a case has for a class or a function. Raises Unwritable if it has none."""
+        """Return the name of a class or function within a case. Raises Unwritable if it has none."""
         path = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
         if path and _at(self.module, path) is value:
             return f"module.{path}"
@@ -213,7 +214,7 @@ def _made(construction: Construction, *, with_state: bool) -> Any:
         if with_state:
             return eqx.nn.make_with_state(construction.cls)(*args, **kwargs)[0]
         return construction.cls(*args, **kwargs)
-    except Exception:  # with values of tracers that were drawn, the user's constructor may raise
+    except Exception:  # drawn values of tracers may make the user's constructor raise
         return None
 
 
@@ -227,7 +228,7 @@ def _avals(tree: Any) -> list[Any]:
 
 
 def _is_like(made: Any, value: Any) -> bool:
-    """True if a module is what was recorded in everything but its leaves: static fields, shapes and dtypes."""
+    """True if a module matches the recorded one in everything but its leaves: static fields, shapes and dtypes."""
     recorded, (leaves, treedef) = jax.tree.leaves(value), jax.tree.flatten(made)
     if _avals(made) != _avals(value) or len(leaves) != len(recorded):
         return False
@@ -245,7 +246,7 @@ def _is_key(array: Array) -> bool:
 
 
 def _key(array: Array) -> str:
-    """A key by its seed if it is one of `jax.random.key(n)`, else the key 0."""
+    """A key by its seed if it comes from `jax.random.key(n)`, else the key 0."""
     shape, values = array.aval.shape, array.values
     implementation = str(array.aval.dtype._impl.name)
     typed = "" if implementation == "threefry2x32" else f", impl={implementation!r}"

@@ -1,1 +1,1 @@
-"""Calls of a class in the project's own code, as sources of values: read statically, evaluated in a case alone."""
+"""Calls of a class in the project's own code as sources of values: analysed statically, evaluated only in a case."""

@@ -1,4 +1,4 @@
-"""Small sizes in statements of the project: fewer layers, but three at least, and narrower ones."""
+"""Reduce sizes in statements of the project: fewer layers, but at least three, and smaller widths."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ Positional = Callable[[ast.Call], Sequence[str]]
 
 
 def shrink(trees: Sequence[ast.AST], positional: Positional, *, widths: bool) -> None:
-    """Change the numbers of `trees` in place. Depths become 3 or 4; `widths` are divided by one power of two, which
-    leaves those of attention divisible by the number of heads. `positional` names the arguments of a call."""
+    """Change the numbers of `trees` in place. Depths become 3 or 4.
+
+    `widths` are divided by a common power of two that keeps widths of attention divisible by the number of heads.
+    `positional` returns the names of a call's positional arguments.
+    """
     pairs = [pair for tree in trees for pair in _named(tree, positional)]
     named = [(role_of(name), each, value) for name, expr in pairs for each, value in _ints(expr)]
     for role, each, value in named:
@@ -36,7 +39,7 @@ def shrink(trees: Sequence[ast.AST], positional: Positional, *, widths: bool) ->
 
 
 def _named(tree: ast.AST, positional: Positional) -> Iterator[tuple[str, ast.expr]]:
-    """The values in a tree that have a name: keywords, arguments of known calls, entries of dicts, assignments."""
+    """Yield the named values in a tree: keywords, arguments of known calls, entries of dicts, assignments."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             yield from ((each.arg, each.value) for each in node.keywords if each.arg)

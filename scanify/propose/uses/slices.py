@@ -1,4 +1,4 @@
-"""The statements that a call needs: a backward slice through its function and its module."""
+"""The statements that a call depends on: a backward slice through its function and its module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 
 from scanify.propose.values.names import GiveUp
 
-# Nothing is loaded, written or trained for a case.
+# Calls that load, write or train something are not allowed in a case.
 _ACTS = re.compile(
     r"(\w+_)?(load|save|download|pretrained|fetch|open|write|dump|exit|fit|train|main|system|parse_args|input)"
     r"(_\w+)?"
@@ -23,8 +23,10 @@ Scope = ast.FunctionDef | ast.Module
 
 
 def calls_in(tree: ast.Module, names: Set[str]) -> Iterator[tuple[ast.Call, tuple[Scope, ...]]]:
-    """The calls of `name`, `a.name`, `name.method` and `make_with_state(name)` for one of `names`, with the functions
-    around them, innermost first, and the module."""
+    """Yield the calls of `name`, `a.name`, `name.method` and `make_with_state(name)` for the given names.
+
+    Each comes with the enclosing functions, innermost first, and the module.
+    """
 
     def below(node: ast.AST, scopes: tuple[Scope, ...]) -> Iterator[tuple[ast.Call, tuple[Scope, ...]]]:
         for child in ast.iter_child_nodes(node):
@@ -36,7 +38,7 @@ def calls_in(tree: ast.Module, names: Set[str]) -> Iterator[tuple[ast.Call, tupl
 
 
 def _words(func: ast.expr) -> tuple[str, ...]:
-    """The last names of what is called, and of what it is an attribute of."""
+    """Return the last names of a called expression and of the object it is an attribute of."""
     if isinstance(func, ast.Call) and func.args and "make_with_state" in ast.unparse(func.func):
         return _words(func.args[0])
     if isinstance(func, ast.Attribute):
@@ -49,7 +51,7 @@ def _name(node: ast.expr) -> str:
 
 
 def flat(body: Sequence[ast.stmt], line: int = 0) -> Iterator[ast.stmt]:
-    """The statements of a body in order. A block around `line` is taken apart, a loop target being its first value."""
+    """Yield the statements of a body in order. Blocks around `line` are flattened; loop targets get the first value."""
     for each in body:
         around = each.lineno <= line <= (each.end_lineno or 0) and hasattr(each, "body")
         if not around or isinstance(each, ast.FunctionDef | ast.ClassDef):
@@ -64,9 +66,10 @@ def flat(body: Sequence[ast.stmt], line: int = 0) -> Iterator[ast.stmt]:
 
 
 def needed(names: set[str], scopes: Sequence[Scope], line: int, known: Callable[[str], bool]) -> list[ast.stmt]:
-    """The statements before `line` that `names` depend on, copied, in order. `known` says which need no statement.
+    """Return copies of the statements before `line` that `names` depend on, in order.
 
-    Raises GiveUp for a name that is bound nowhere, and for a statement that does more than compute a value.
+    `known` is true for names that need no statement. Raises GiveUp for a name that is not bound anywhere, and for a
+    statement that does more than compute a value.
     """
     wanted, before = set(names), list[ast.stmt]()
     for scope in scopes:
@@ -90,7 +93,7 @@ def needed(names: set[str], scopes: Sequence[Scope], line: int, known: Callable[
 
 
 def _chosen(statements: Sequence[ast.stmt], wanted: set[str]) -> set[int]:
-    """The statements that bind one of `wanted`, or of what those read, which is added to `wanted`."""
+    """Return the statements that bind one of `wanted`, or transitively names they read, which are added to it."""
     chosen: set[int] = set()
     while True:
         more = [each for each in reversed(statements) if id(each) not in chosen and binds(each) & wanted]
@@ -101,7 +104,7 @@ def _chosen(statements: Sequence[ast.stmt], wanted: set[str]) -> set[int]:
 
 
 def binds(statement: ast.stmt) -> set[str]:
-    """The names that a statement, or one of those in it, binds or writes into; none for what runs as a script alone."""
+    """Return the names that a statement, or one inside of it, binds or modifies; none if it only runs as a script."""
     if isinstance(statement, ast.If) and re.search("__name__|TYPE_CHECKING", ast.unparse(statement.test)):
         return set()
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
@@ -140,7 +143,7 @@ def _bound(statements: Sequence[ast.stmt]) -> set[str]:
 
 
 def loads(node: ast.AST) -> set[str]:
-    """The free names of a statement or an expression; those of a function without its parameters and its own names."""
+    """Return the free names of a statement or expression; a function's parameters and local names are excluded."""
     found = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
     found |= {name for each in ast.walk(node) if isinstance(each, ast.AugAssign) for name in _bases(each.target)}
     own = bound_inside(node)
@@ -150,7 +153,7 @@ def loads(node: ast.AST) -> set[str]:
 
 
 def bound_inside(node: ast.AST) -> set[str]:
-    """The names that a statement or an expression binds, for itself too: parameters, targets of comprehensions."""
+    """Return the names that a statement or expression binds, including parameters and targets of comprehensions."""
     own = binds(node) if isinstance(node, ast.stmt) else set()
     for each in ast.walk(node):
         if isinstance(each, ast.arg):
@@ -163,7 +166,7 @@ def bound_inside(node: ast.AST) -> set[str]:
 
 
 def _parameters(function: ast.FunctionDef, names: set[str], module: Scope) -> list[ast.stmt]:
-    """Assignments of the parameters among `names`: of a parametrised test, of fixtures, of defaults; and of keys."""
+    """Return assignments for the parameters among `names`: parametrised values, fixtures, defaults, and keys."""
     args = function.args
     positional = [*args.posonlyargs, *args.args]
     defaults = dict(zip([each.arg for each in positional[::-1]], args.defaults[::-1], strict=False))
@@ -188,7 +191,7 @@ def _parameters(function: ast.FunctionDef, names: set[str], module: Scope) -> li
 
 
 def _parametrised(function: ast.FunctionDef) -> dict[str, str]:
-    """The first values that `pytest.mark.parametrize` gives."""
+    """Return the first values passed by `pytest.mark.parametrize`."""
     found: dict[str, str] = {}
     for each in function.decorator_list:
         if not (isinstance(each, ast.Call) and "parametrize" in ast.unparse(each.func) and len(each.args) >= 2):
@@ -215,7 +218,7 @@ def _assign(target: ast.expr, value: str, line: int) -> ast.Assign:
 
 
 def demand_values(node: ast.AST) -> None:
-    """Raises GiveUp for a statement or an expression that does more than compute a value, by what it calls."""
+    """Raise GiveUp if a statement or expression calls a function that does more than compute a value."""
     for each in ast.walk(node):
         if isinstance(each, ast.Call):
             called = each.func.attr if isinstance(each.func, ast.Attribute) else _name(each.func)

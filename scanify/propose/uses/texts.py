@@ -1,4 +1,4 @@
-"""The texts of a project that may call a class: its tests, scripts and modules, docstrings and pages."""
+"""The files of a project that may call a class: tests, scripts, modules, docstrings and Markdown pages."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _BLOCK = re.compile(r"^```(?:python|py)\b[^\n]*\n(.*?)^```", re.M | re.S)
 
 @dataclass(frozen=True)
 class Code:
-    """Python text: a file, an example of a docstring, or a block of a page, whose first line is `first`.
+    """Python code: a file, an example in a docstring, or a code block of a page, whose first line is `first`.
 
-    `shared` are the statements of the `conftest.py` beside it or above.
+    `shared` are the statements of `conftest.py` files in the same folder or above.
     """
 
     path: Path
@@ -38,7 +38,7 @@ class Code:
 
 
 def builders(module: ModuleType, cls: str) -> frozenset[str]:
-    """The names `cls`, and those of the functions of the file that name it, or one another."""
+    """Return `cls` and the names of functions in its file that use it, directly or through one another."""
     functions = [each for each in tree_of(module).body if isinstance(each, ast.FunctionDef)]
     called = {each.name: {one.id for one in ast.walk(each) if isinstance(one, ast.Name)} for each in functions}
     found = {cls}
@@ -48,7 +48,7 @@ def builders(module: ModuleType, cls: str) -> frozenset[str]:
 
 
 def presets(module: ModuleType, cls: str) -> Iterator[tuple[str, bool]]:
-    """The functions of the file that build `cls` without loading anything; for each, whether it answers a pair."""
+    """Yield the functions of the file that build `cls` without loading anything, and whether each returns a pair."""
     for function in tree_of(module).body:
         if not isinstance(function, ast.FunctionDef) or function.name not in builders(module, cls):
             continue
@@ -59,9 +59,9 @@ def presets(module: ModuleType, cls: str) -> Iterator[tuple[str, bool]]:
 
 
 def codes(target: Path, names: Set[str]) -> Iterator[Code]:
-    """The texts of the project of the file `target` that have a word of `names`: tests, then scripts, then others.
+    """Yield the code in the project of `target` that contains one of `names`: tests, then scripts, then others.
 
-    Files that this Python cannot parse are left out.
+    Files that this Python version cannot parse are skipped.
     """
     root = project_directory(target) or target.parent
     for path in sorted(_files(root), key=lambda path: (_rank(path.relative_to(root)), path)):
@@ -74,7 +74,7 @@ def codes(target: Path, names: Set[str]) -> Iterator[Code]:
 
 
 def script_with(target: Path, name: str) -> Path | None:
-    """The first test or script of the project, other than `target`, that calls `name`; None without one."""
+    """Return the first test or script of the project, other than `target`, that calls `name`; None without one."""
     for code in codes(target, {name}):
         runs = "test" in code.path.name or any("__main__" in ast.unparse(each) for each in code.tree.body)
         if runs and not code.example and code.path != target and any(calls_in(code.tree, {name})):

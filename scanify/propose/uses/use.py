@@ -1,4 +1,4 @@
-"""One call of a class in the project, and the call of its instance, as the parts of a proposed case."""
+"""A call of a class in the project, and the call of its instance, as the parts of a proposed case."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scanify.propose.values.sizes import RESERVED
 from scanify.verify.versions.project import is_installed, module_name
 
 _MOST = 24
-# What the statements of a case may import, besides the project and the libraries that the model imports itself.
+# Modules that the statements of a case must not import.
 _ACTING = frozenset(("os", "sys", "subprocess", "shutil", "socket", "urllib", "requests", "pathlib", "builtins"))
 _USUAL = {"jax": "import jax", "jnp": "import jax.numpy as jnp", "eqx": "import equinox as eqx"}
 
@@ -34,8 +34,8 @@ _USUAL = {"jax": "import jax", "jnp": "import jax.numpy as jnp", "eqx": "import 
 class Use:
     """How `where`, a line of the project, builds an instance of the class.
 
-    `prelude` are statements before `model`, which is built with `eqx.nn.make_with_state` where `state`. `body`
-    is that of a whole case, where the instance is called in the same function; empty elsewhere.
+    `prelude` are statements before `model`, which is built with `eqx.nn.make_with_state` if `state`. `body` is the body
+    of a whole case if the instance is called in the same function, and empty otherwise.
     """
 
     where: str
@@ -46,10 +46,10 @@ class Use:
 
 
 def uses(module: ModuleType, cls: type, entry: str) -> Iterator[Use]:
-    """The uses of `cls`, and of functions of its file that build it, that can be written as code.
+    """Yield the uses of `cls`, and of functions of its file that build it, that can be written as code.
 
-    Those whose instance is called come first; each comes small, then with its own widths. Texts are read, and none is
-    run; but modules of the project that a use imports are imported.
+    Uses whose instance is called come first; each is yielded with small widths, then with its own. The code is read,
+    not run, but project modules that a use imports are imported.
     """
     found: dict[tuple[Any, ...], Use] = {}
     names = builders(module, cls.__name__)
@@ -75,7 +75,7 @@ class _Reader:
     code: Code
 
     def use(self, call: ast.Call, scopes: tuple[Scope, ...], *, small: bool) -> Use:
-        """Raises GiveUp where something that the call needs cannot be written in a case."""
+        """Return the use of a call. Raises GiveUp if something that the call needs cannot be written in a case."""
         own = os.path.realpath(self.code.path) == os.path.realpath(str(self.module.__file__)) and not self.code.example
         around = scopes[:-1] if own else (*scopes[:-1], ast.Module([*self.code.shared, *scopes[-1].body], []))
         around = around or (ast.Module([], []),)
@@ -112,7 +112,7 @@ class _Reader:
         own: bool,
         whole: bool = False,
     ) -> tuple[list[str], list[str], list[ast.expr]]:
-        """The imports and the statements that `parts` need, and `parts`, in the names of a case."""
+        """Return the imports and statements that `parts` need, and `parts` with the names of a case."""
         names = _Names(self.module, self.code.path, own=own or self.code.example)
         for each in parts:
             demand_values(each)
@@ -141,7 +141,7 @@ class _Reader:
 
 
 def _instance_calls(scope: Scope, call: ast.Call, entry: str) -> Iterator[ast.Call]:
-    """The calls, after `call` in the same scope, of a name that a value with it is assigned to, or one made of it."""
+    """Yield the calls, after `call` in the same scope, of names assigned from it or from a value derived from it."""
     assigned = sorted((each for each in ast.walk(scope) if isinstance(each, ast.Assign)), key=lambda each: each.lineno)
     names: set[str] = set()
     for each in assigned:
@@ -159,7 +159,7 @@ def _named(node: ast.expr) -> str:
 
 
 def _called(func: ast.expr, entry: str) -> str:
-    """The name whose `entry` is called, through functions that take it as their first argument, as `jax.vmap` does."""
+    """Return the name whose `entry` is called, looking through functions such as `jax.vmap`."""
     if isinstance(func, ast.Attribute) and func.attr == entry:
         return _named(func.value)
     if isinstance(func, ast.Call) and func.args:
@@ -168,7 +168,7 @@ def _called(func: ast.expr, entry: str) -> str:
 
 
 def _pytree(func: ast.expr) -> ast.expr:
-    """What is called, as a pytree with the model's arrays: not compiled, and mapped by Equinox."""
+    """Return the called function as a pytree with the model's arrays: without jit, and mapped by Equinox."""
     if not isinstance(func, ast.Call):
         return func
     inner, wrapper = _pytree(func.args[0]), ast.unparse(func.func).rpartition(".")[2]
@@ -180,9 +180,9 @@ def _pytree(func: ast.expr) -> ast.expr:
 
 
 class _Names(ast.NodeTransformer):
-    """Writes what belongs to the module of the model as `module.name`, and keeps the imports of what else is read.
+    """Qualifies names of the model's module as `module.name`, and collects the imports of other names.
 
-    `own`: names that nothing else binds are those of the module. `local` are bound by the statements themselves.
+    If `own`, unbound names belong to the module. `local` are names bound by the statements themselves.
     """
 
     def __init__(self, module: ModuleType, path: Path, *, own: bool) -> None:
@@ -192,7 +192,7 @@ class _Names(ast.NodeTransformer):
         self.local: set[str] = set()
 
     def imported(self, statement: ast.stmt) -> bool:
-        """True if the statement is an import, whose names are then known. Raises GiveUp if it may not be run."""
+        """True if the statement is an import; its names are then known. Raises GiveUp if it must not be run."""
         if not isinstance(statement, ast.Import | ast.ImportFrom):
             return False
         origin = ""
@@ -213,7 +213,7 @@ class _Names(ast.NodeTransformer):
         return True
 
     def imports(self, trees: Sequence[ast.AST]) -> list[str]:
-        """The imports that `trees` still need, without those that every case has."""
+        """Return the imports that `trees` still need, except those that every case has."""
         used = {each.id for tree in trees for each in ast.walk(tree) if isinstance(each, ast.Name)}
         return sorted({line for name, line in self.lines.items() if name in used and _USUAL.get(name) != line})
 
@@ -222,7 +222,7 @@ class _Names(ast.NodeTransformer):
         return name in _USUAL or (self.own and hasattr(self.module, name))
 
     def value(self, node: ast.expr) -> Any:
-        """The object that a dotted name stands for; None where it is not known before the case runs."""
+        """Return the object that a dotted name refers to; None if it is unknown before the case runs."""
         if isinstance(node, ast.Attribute):
             return getattr(self.value(node.value), node.attr, None)
         if not isinstance(node, ast.Name) or node.id in self.local:
@@ -232,7 +232,7 @@ class _Names(ast.NodeTransformer):
         return getattr(self.module, node.id, None)
 
     def positional(self, call: ast.Call) -> Sequence[str]:
-        """The names of the arguments that a call of a known class or function passes by position."""
+        """Return the names of the arguments that a call of a known class or function passes by position."""
         found = self.value(call.func)
         try:
             return tuple(inspect.signature(found).parameters) if callable(found) else ()
@@ -263,7 +263,7 @@ class _Names(ast.NodeTransformer):
 
 
 class _Renamed(ast.NodeTransformer):
-    """Gives names that a case has for something else another one."""
+    """Renames names that have another meaning in a case."""
 
     def __init__(self, names: Set[str]) -> None:
         self.names = names - _USUAL.keys()
@@ -281,7 +281,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 def _imported(name: str, module: ModuleType) -> ModuleType:
-    """The module called `name`: one of the project, or one that the model's imports loaded."""
+    """Import the module `name`, which must belong to the project or to libraries that the model imports."""
     top = name.partition(".")[0]
     own = top == module.__name__.partition(".")[0] or top in sys.modules
     spec = None if own else importlib.util.find_spec(top)

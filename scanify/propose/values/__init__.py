@@ -1,1 +1,1 @@
-"""The values of a proposed case: for each parameter of a constructor and of a call, as the text that is shown."""
+"""The values of a proposed case: the source for each parameter of a constructor and of a call."""

@@ -1,4 +1,4 @@
-"""What an annotation says: arrays of jaxtyping and of jax, keys, and the forms of `typing`."""
+"""Interpret annotations: arrays of jaxtyping and jax, keys, and the forms of `typing`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import jax
 
 @dataclass(frozen=True)
 class Shape:
-    """An array's annotation. `dims` are its dimensions in order, each a number, a name or an expression of names.
+    """The annotation of an array. `dims` are its dimensions: numbers, names or expressions of names.
 
-    `kind` is "float", "int", "bool", "key" or "complex"; None where the annotation does not say. `variadic` is the
-    position of a `*name` or `...`, which stands for any number of dimensions and is not in `dims`; `dims` is None
-    where nothing is known of the shape.
+    `kind` is "float", "int", "bool", "key" or "complex", or None if unspecified. `variadic` is the position of a
+    `*name` or `...`, which matches any number of dimensions and is not in `dims`; `dims` is None if the shape is
+    unknown.
     """
 
     kind: str | None
@@ -27,7 +27,7 @@ class Shape:
 
 
 def array_shape(annotation: Any) -> Shape | None:
-    """What `Float[Array, "seq dim"]` or `jax.Array` says; None where the annotation is no array's."""
+    """Interpret annotations such as `Float[Array, "seq dim"]` or `jax.Array`; None if it is not an array."""
     if annotation is jax.Array or getattr(annotation, "__name__", "") in ("ArrayLike", "ndarray"):
         return Shape(None, None)
     text = getattr(annotation, "dim_str", None)
@@ -38,7 +38,7 @@ def array_shape(annotation: Any) -> Shape | None:
 
 
 def parse_dims(text: str) -> tuple[tuple[str, ...], int | None]:
-    """The dimensions of a jaxtyping shape, and where one stands for any number of them.
+    """Return the dimensions of a jaxtyping shape, and the position of a variadic one.
 
     `#` (broadcastable) and `?` (differs by leaf) are dropped, `rows=4` is 4, `{self.dim}` and `{dim}` are `dim`, and
     `_` is a dimension called `_`.
@@ -74,7 +74,7 @@ def _kind(annotation: Any) -> str | None:
 
 
 def is_key(annotation: Any, name: str) -> bool:
-    """Whether a parameter is a random key: by its annotation, or, where that leaves it open, by its name."""
+    """True if a parameter is a random key, according to its annotation or, if that is unspecific, its name."""
     options = [each for each in union(annotation) if each is not type(None)]
     names = [str(getattr(each, "__name__", each)) for each in options]
     if any(each in ("PRNGKeyArray", "PRNGKey", "KeyArray", "PRNGKeyArrayLike", "PRNGKeyScalar") for each in names):
@@ -88,7 +88,7 @@ def is_key(annotation: Any, name: str) -> bool:
 
 
 def plain(annotation: Any) -> Any:
-    """The annotation without what changes no value: Annotated, NewType, type aliases, a TypeVar's name."""
+    """Resolve wrappers of annotations: Annotated, NewType, type aliases, bounds of a TypeVar."""
     for _ in range(8):
         if typing.get_origin(annotation) in (typing.Annotated, typing.Final, typing.ClassVar):
             annotation = typing.get_args(annotation)[0]
@@ -104,7 +104,7 @@ def plain(annotation: Any) -> Any:
 
 
 def union(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, `NoneType` last; the annotation itself for any other, none where there is none."""
+    """Return the members of a union, `NoneType` last; otherwise the annotation itself, or nothing without one."""
     annotation = plain(annotation)
     if annotation is None:
         return ()
@@ -115,12 +115,12 @@ def union(annotation: Any) -> tuple[Any, ...]:
 
 
 def is_callable(annotation: Any) -> bool:
-    """Whether the annotation is `Callable[...]`."""
+    """True for `Callable[...]`."""
     return collections.abc.Callable in (annotation, typing.get_origin(annotation)) or annotation is typing.Callable
 
 
 def sequence_item(annotation: Any) -> tuple[type, Any, int | None] | None:
-    """Of `list[T]`, `Sequence[T]`, `tuple[T, ...]` and `tuple[T, T]`: list or tuple, T, and a fixed length.
+    """Interpret `list[T]`, `Sequence[T]`, `tuple[T, ...]` and `tuple[T, T]`: list or tuple, T, and a fixed length.
 
     None for anything else, such as a tuple of different types.
     """
@@ -136,7 +136,7 @@ def sequence_item(annotation: Any) -> tuple[type, Any, int | None] | None:
 
 
 def shown(annotation: Any) -> str:
-    """An annotation as it reads in a message: `Tokenizer`, `Callable`, `dict[str, int]`."""
+    """Format an annotation for a message: `Tokenizer`, `Callable`, `dict[str, int]`."""
     if isinstance(annotation, str):
         return annotation
     if isinstance(annotation, type) and not typing.get_args(annotation):

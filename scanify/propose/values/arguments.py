@@ -1,4 +1,4 @@
-"""The arguments of the model's call: for each parameter the candidates, the likeliest first, to be tried in turn."""
+"""The arguments of the model's call: candidates for each parameter, likeliest first."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FLAG = re.compile(r"(is_)?(train|training|inference|deterministic)|(enable|use|
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of the call. `key` is None, "needed", or "optional" where the call may also be given None.
+    """One argument of the call. `key` is None, "needed", or "optional" if the key may be None.
 
-    A key's and a state's text are names that the case sets itself.
+    The source of a key or a state is a name that the case binds itself.
     """
 
     name: str
@@ -41,7 +41,7 @@ Arguments = tuple[Argument, ...]
 
 
 def candidates(parameters: tuple[Parameter, ...], chooser: Chooser) -> Iterator[Arguments]:
-    """Whole lists of arguments, those of the likeliest candidates first, at most some dozens. Raises GiveUp."""
+    """Yield lists of arguments, those with the likeliest candidates first, at most a few dozen. Raises GiveUp."""
     lists = [found for i, each in enumerate(parameters) if (found := _for_parameter(each, chooser, i + 2))]
     places = itertools.product(*(range(len(each)) for each in lists))
     ranked = sorted(itertools.islice(places, 20_000), key=lambda place: (sum(place), place))
@@ -78,7 +78,7 @@ def _for_parameter(parameter: Parameter, chooser: Chooser, seed: int) -> list[Ar
 
 
 def is_state(parameter: Parameter) -> bool:
-    """Whether a parameter of the call is the `eqx.nn.State` that `eqx.nn.make_with_state` makes."""
+    """True if a parameter of the call is the `eqx.nn.State` made by `eqx.nn.make_with_state`."""
     import equinox as eqx
 
     options = union(parameter.annotation)
@@ -108,7 +108,7 @@ def _values(name: str, kind: Any, chooser: Chooser, seed: int) -> list[Expressio
 def _annotated(
     name: str, kind: str, dims: tuple[str, ...], variadic: int | None, chooser: Chooser, seed: int
 ) -> Iterator[Text]:
-    """A jaxtyping shape says everything, except how many dimensions `*batch` is: none, a sequence, or a batch too."""
+    """Yield arrays for a jaxtyping shape. A variadic `*batch` may be empty, a sequence, or a batch of sequences."""
     fillings: tuple[tuple[str, ...], ...] = ((),)
     if variadic is not None:
         fillings = ((), ("length",), ("batch", "length")) if dims else (("length",), ("batch", "length"), ())
@@ -118,7 +118,7 @@ def _annotated(
 
 
 def _guesses(name: str, kind: str | None, chooser: Chooser, seed: int) -> Iterator[Text]:
-    """Shapes that models take, in the order of how well they fit the name and the sizes of the model."""
+    """Yield the usual input shapes, sorted by how well they fit the name and the model's sizes."""
     sizes, lower = chooser.sizes, name.lower()
     named = any(pattern.fullmatch(lower) for pattern in (MASK, TOKENS, _SCALAR))
     for first in () if named else chooser.first:
@@ -149,7 +149,7 @@ def _guesses(name: str, kind: str | None, chooser: Chooser, seed: int) -> Iterat
         found = [*images, *signals, *found]
     for each, dims in dict.fromkeys(found):
         if kind is None or each == kind:
-            # Sizes that the model did not ask for become parameters of the case only where this is taken.
+            # Sizes that the model does not use become parameters of the case only if this candidate is chosen.
             yield shaped_text(name, each, dims, sizes, seed=seed)
 
 

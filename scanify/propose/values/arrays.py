@@ -1,4 +1,4 @@
-"""The text of an array: its values by its kind, its shape by the sizes of the case."""
+"""The source of an array: values by its kind, shape by the sizes of the case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MASK = re.compile(r"(\w+_)?(mask|padding|padding_mask)")
 
 
 def array_text(name: str, kind: str, dims: Sequence[str], sizes: Sizes, *, seed: int) -> Text:
-    """An array for the parameter `name` with dimensions that are numbers, names or expressions of names."""
+    """Return an array for the parameter `name`; dimensions are numbers, names or expressions of names."""
     image = any(dim.lower() in ("h", "w", "height", "width") for dim in dims)
     channels = "inputs" if sizes.has("inputs") else "channels"
     texts = [channels if image and dim.lower() == "c" else _dimension(dim, sizes) for dim in dims]
@@ -21,7 +21,7 @@ def array_text(name: str, kind: str, dims: Sequence[str], sizes: Sizes, *, seed:
 
 
 def shaped_text(name: str, kind: str, texts: Sequence[str], sizes: Sizes, *, seed: int) -> Text:
-    """An array whose dimensions are already texts of the case."""
+    """Return an array whose dimensions are already expressions of the case."""
     shape = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
     label = f"{kind} {shape}"
     key = f"jax.random.key({seed})"
@@ -39,7 +39,7 @@ def shaped_text(name: str, kind: str, texts: Sequence[str], sizes: Sizes, *, see
 
 
 def _limit(name: str, sizes: Sizes) -> str:
-    """One more than the largest integer: as many as there are embeddings, where the name is of tokens."""
+    """Return the exclusive upper bound of integers: the number of embeddings if the name is one of tokens."""
     if re.fullmatch(r"(\w+_)?(positions?|pos|steps?|index|lengths?)(_ids?)?", name.lower()):
         return "length" if sizes.has("length") else "2"
     if re.fullmatch(r"(\w+_)?(label|labels|y|class|classes|class_ids?)", name.lower()) and sizes.has("outputs"):

@@ -1,4 +1,4 @@
-"""A value for every parameter that a constructor needs, as the text of the case."""
+"""Choose a value for every parameter that a constructor needs, as source of the case."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from scanify.propose.values.signature import Parameter, constructor_parameters, 
 from scanify.propose.values.sizes import Sizes
 
 _DEPTH = 5
-# Sizes whose defaults are left alone: they say how a layer works, not how much there is of it.
+# Sizes that keep their defaults, since they determine how a layer works rather than how large it is.
 _KEPT = frozenset(("kernel", "groups", "factor", "spatial"))
 _SMALL = 16
 _PER_AXIS = frozenset(("modes", "kernel", "groups", "patch", "size", "length"))
@@ -49,7 +49,7 @@ _ACTIVATION = re.compile(r"(\w+_)?(activation|act|nonlinearity|non_linearity|gat
 
 @dataclass(frozen=True)
 class Style:
-    """One way to choose. `equal`: all widths are one. `shrink`: which sizes with a default get a small value.
+    """A way to choose sizes. `equal`: all widths are equal. `shrink`: which sizes with a default become small.
 
     `raw_keys`: keys are uint32 arrays, for code older than typed keys.
     """
@@ -61,10 +61,10 @@ class Style:
 
 @dataclass
 class Chooser:
-    """Chooses values for constructors. The same name is the same size in all it chooses.
+    """Chooses values for constructors. The same name always gets the same size.
 
-    `state` says whether calls may be given a state. `first` are kinds and shapes that the model's first layer takes, to
-    be tried before others.
+    `state` is true if a state may be passed to calls. `first` are kinds and shapes of inputs for the model's first
+    layer, which are tried first.
     """
 
     module: ModuleType
@@ -78,7 +78,7 @@ class Chooser:
         self._keys = 0
 
     def construct(self, cls: type, inside: tuple[type, ...] = ()) -> Call:
-        """The call that builds an instance of `cls`: a model, a layer, or a configuration. Raises GiveUp."""
+        """Return the call that builds an instance of `cls`: a model, a layer, or a configuration. Raises GiveUp."""
         if len(inside) >= _DEPTH or cls in inside:
             raise GiveUp(f"{cls.__name__} is built from {' from '.join(each.__name__ for each in inside[::-1])}")
         if inspect.isabstract(cls) or getattr(cls, "__abstractvars__", None):
@@ -96,7 +96,7 @@ class Chooser:
         return Call(callee, tuple(chosen))
 
     def _concrete(self, cls: type, inside: tuple[type, ...]) -> Call:
-        """The first subclass of an abstract one that can be built."""
+        """Build the first concrete subclass of an abstract class."""
         failed = GiveUp(f"{cls.__name__} is abstract, and no class of it is known")
         subclasses: list[type] = type.__subclasses__(cls)
         for each in subclasses:
@@ -107,13 +107,13 @@ class Chooser:
         raise failed
 
     def call(self, name: str) -> Call:
-        """The call of the function `name` of the module. Raises GiveUp."""
+        """Return the call of the function `name` of the module. Raises GiveUp."""
         asked = [each for each in function_parameters(getattr(self.module, name)) if each.required]
         owner = type(name, (), {})
         return Call(f"module.{name}", tuple((each.name, self.value(each, (owner,))) for each in asked))
 
     def instead(self, parameter: Parameter, inside: tuple[type, ...]) -> Expression | None:
-        """What replaces a default; None where the default is left alone."""
+        """Return a replacement for a default; None if the default is kept."""
         default, options = parameter.default, union(parameter.annotation)
         if default is None and is_key(parameter.annotation, parameter.name):
             return self.key()
@@ -136,7 +136,7 @@ class Chooser:
         return role is not None and default > 0 and (role != "other" or default >= _SMALL)
 
     def value(self, parameter: Parameter, inside: tuple[type, ...]) -> Expression:
-        """A value for a parameter without default. Raises GiveUp, naming the parameter and its type."""
+        """Return a value for a parameter without default. Raises GiveUp with the parameter and its type."""
         name = parameter.name
         if is_key(parameter.annotation, name):
             return self.key()
@@ -160,13 +160,13 @@ class Chooser:
         raise GiveUp(f"parameter `{name}` of {inside[-1].__name__} has no default and {kind}")
 
     def key(self) -> Text:
-        """A random key, another one each time."""
+        """A new random key."""
         made = "PRNGKey" if self.style.raw_keys else "key"
         self._keys += 1
         return Text(f"jax.random.{made}({self._keys - 1})")
 
     def _by_annotation(self, name: str, annotation: Any, inside: tuple[type, ...]) -> Expression | None:
-        """For the first member of a union that something is known of."""
+        """Return a value for the first member of a union for which one is known."""
         failed: GiveUp | None = None
         for option in [each for each in union(annotation) if each is not type(None)] or [None]:
             try:
@@ -198,7 +198,7 @@ class Chooser:
         return self._by_name(name, inside) if kind is None or kind is Any or isinstance(kind, str) else None
 
     def simple(self, name: str, kind: Any) -> Text | None:
-        """Values of types that have few: numbers by the name's vocabulary, flags, choices, functions, dtypes."""
+        """Return a value for a simple type: numbers by name, flags, choices, functions, dtypes."""
         if typing.get_origin(kind) is typing.Literal:
             return Text(repr(typing.get_args(kind)[0]), "the first of " + ", ".join(map(repr, typing.get_args(kind))))
         if isinstance(kind, type) and issubclass(kind, enum.Enum):
@@ -231,7 +231,7 @@ class Chooser:
         if isinstance(item, type) and is_layer(item) and count is None:
             call = self.construct(item, inside)
             depth = self.sizes.parameter("depth")
-            # Each its own key, so that no two layers are equal.
+            # Each layer has its own key, so that no two are equal.
             fresh = tuple((n, Text("k") if _is_key_text(v) else v) for n, v in call.arguments)
             keyed = fresh != call.arguments
             over = f"k in jax.random.split({self.key().text}, {depth})" if keyed else f"_ in range({depth})"
@@ -244,13 +244,13 @@ class Chooser:
             return None
         if count is not None:
             return Text(f"({', '.join([one.text] * count)}{',' if count == 1 else ''})", one.why)
-        if role_of(_singular(name)) in _PER_AXIS:  # Of what a convolution has for each axis: one axis.
+        if role_of(_singular(name)) in _PER_AXIS:  # One entry per axis of a convolution: one axis.
             return Text(f"[{one.text}]" if made is list else f"({one.text},)", one.why)
         times = self.sizes.parameter("depth")
         return Text(f"[{one.text}] * {times}" if made is list else f"({one.text},) * {times}", one.why)
 
     def _by_name(self, name: str, inside: tuple[type, ...]) -> Expression | None:
-        """For parameters without a type that can be read: the vocabulary, and the module's own configuration."""
+        """Return a value for a parameter without a usable type, from the vocabulary or the module's configuration."""
         if re.fullmatch(r"cfg|conf|config|configuration|args|hparams|params|options|hyperparams", name.lower()):
             read = attributes(self.module, name)
             found = [each for each in vars(self.module).values() if is_config(each) and _is_own(each, self.module)]
@@ -278,14 +278,14 @@ class Chooser:
 
 
 def is_layer(kind: Any) -> bool:
-    """Whether a type is a module of Equinox that can have instances."""
+    """True if a type is an Equinox module that can have instances."""
     import equinox as eqx
 
     return isinstance(kind, type) and issubclass(kind, eqx.Module) and kind is not eqx.Module
 
 
 def is_config(kind: Any) -> bool:
-    """Whether a type is a dataclass or a NamedTuple: what its fields say is all there is to know."""
+    """True if a type is a dataclass or a NamedTuple, which is fully described by its fields."""
     if not isinstance(kind, type) or is_layer(kind):
         return False
     return dataclasses.is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
@@ -300,7 +300,7 @@ def _is_key_text(value: Expression) -> bool:
 
 
 def _suits(annotation: Any) -> typing.Callable[[Any], bool]:
-    """Whether a value may be what a parameter takes that no rule has a value for."""
+    """Return a predicate for values of a parameter for which no rule has a value."""
     options = union(annotation)
     if any(map(is_callable, options)):
         return callable

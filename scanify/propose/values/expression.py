@@ -1,4 +1,4 @@
-"""The text of a proposed case's values, with the reasons that become comments."""
+"""The source of a proposed case's values, with reasons that become comments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class Text:
-    """An expression as it is written, and why it was chosen; `label` says in few words what it is, for messages."""
+    """An expression as written, and why it was chosen; `label` is a short description for messages."""
 
     text: str
     why: str = ""
@@ -18,7 +18,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Call:
-    """A call whose arguments are all given by name, except where a name is None."""
+    """A call whose arguments are passed by keyword, except where the name is None."""
 
     callee: str
     arguments: tuple[tuple[str | None, Expression], ...]
@@ -29,9 +29,9 @@ Expression = Text | Call
 
 
 def show(value: Expression, indent: int = 4) -> str:
-    """`value` as source: on one line where it fits and has nothing to explain, with an argument a line otherwise.
+    """Return `value` as source: on one line if it fits and needs no comments, otherwise with one line per argument.
 
-    `indent` is that of the line that it begins on.
+    `indent` is the indent of the first line.
     """
     if isinstance(value, Text):
         return value.text

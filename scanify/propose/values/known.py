@@ -1,4 +1,4 @@
-"""Values that a module's own text knows for a name: what it is compared with, passed as, and what it is by default."""
+"""Values for a name found in the module's source: in comparisons, passed as arguments, or defaults."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 
 def known_value(module: ModuleType, name: str, suits: Callable[[Any], bool]) -> str | None:
-    """The text of the first value for `name` that `suits`, with names of the module as `module.name`; None without any.
+    """Return the first value for `name` that `suits`, with names of the module as `module.name`; None without any.
 
-    Literals that a variable or a field of this name is compared with come first, then what is passed or the default.
+    Literals compared with a variable or field of this name come first, then passed values and defaults.
     """
     for node in (found for kind in (_compared, _passed) for found in kind(tree_of(module), name)):
         if not isinstance(node, ast.Constant | ast.Name | ast.Attribute):
@@ -28,7 +28,7 @@ def known_value(module: ModuleType, name: str, suits: Callable[[Any], bool]) -> 
 
 
 def attributes(module: ModuleType, name: str) -> list[str]:
-    """The fields that the module reads of variables and fields called `name`, in order."""
+    """Return the attributes that the module reads from variables and fields called `name`, in order."""
     nodes = [
         each for each in ast.walk(tree_of(module)) if isinstance(each, ast.Attribute) and _last(each.value) == name
     ]
@@ -36,7 +36,7 @@ def attributes(module: ModuleType, name: str) -> list[str]:
 
 
 def is_indexed(module: ModuleType, name: str) -> bool:
-    """True if the module indexes, or iterates over, something called `name`."""
+    """True if the module indexes or iterates over something called `name`."""
     nodes = list(ast.walk(tree_of(module)))
     indexed = [each.value for each in nodes if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Load)]
     iterated = [each.iter for each in nodes if isinstance(each, ast.For | ast.comprehension)]
@@ -44,7 +44,7 @@ def is_indexed(module: ModuleType, name: str) -> bool:
 
 
 def is_count(module: ModuleType, name: str) -> bool:
-    """True if the module says `range(name)`, or which of `name` and something else is less."""
+    """True if the module uses `range(name)` or compares `name` by size."""
     less = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
     for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], less):
@@ -57,7 +57,7 @@ def is_count(module: ModuleType, name: str) -> bool:
 
 @cache
 def tree_of(module: ModuleType) -> ast.Module:
-    """The syntax of the module's text; an empty one where there is no text."""
+    """Return the syntax tree of the module's source; empty without any source."""
     try:
         return ast.parse(inspect.getsource(module))
     except (OSError, TypeError, SyntaxError):

@@ -1,4 +1,4 @@
-"""How a case refers to classes: through the module that it is given, through equinox, or by an import."""
+"""Names of classes in a case: in the module of the model, in equinox, or imported."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from types import ModuleType
 
 
 class GiveUp(Exception):
-    """Why no value can be chosen, as it ends the sentence "could not build Foo: ..."."""
+    """No value can be chosen; the message completes the sentence "could not build Foo: ..."."""
 
 
 class References:
-    """The names of classes in the text of one case; `imports` are the lines that it needs besides jax and equinox."""
+    """The names of classes in one case; `imports` are the imports that it needs besides jax and equinox."""
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
         self.imports: set[str] = set()
 
     def to(self, cls: type) -> str:
-        """The expression for `cls`. Raises GiveUp where no name leads to it, as for a class made inside a function."""
+        """Return the expression for `cls`. Raises GiveUp if no name leads to it, as for a class inside a function."""
         for name in (cls.__name__, *sorted(vars(self.module))):
             if vars(self.module).get(name) is cls:
                 return f"module.{name}"
@@ -38,14 +38,14 @@ class References:
 
 
 def follow(start: object, qualname: str) -> object:
-    """The object that a dotted name leads to from `start`; None where it leads nowhere."""
+    """Return the object at a dotted name from `start`, or None if it does not exist."""
     for part in qualname.split("."):
         start = getattr(start, part, None)
     return start
 
 
 def function_name(cls: str) -> str:
-    """The name of the case for a class: `VisionTransformer` gives `vision_transformer`, `MoEEncoder` `moe_encoder`."""
+    """Return the name of the case for a class: `VisionTransformer` gives `vision_transformer`."""
     pieces = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.rpartition(".")[2]).lower().split("_")
     joined: list[str] = []
     for piece in filter(None, pieces):

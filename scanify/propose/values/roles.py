@@ -1,4 +1,4 @@
-"""What a size is for, by the name of its parameter: the field's vocabulary."""
+"""Recognise what a size is for by the name of its parameter: the vocabulary of the field."""
 
 import re
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Role:
-    """A kind of size: the value that a proposed case gives it, and why that value, in words for a comment."""
+    """A kind of size: its value in a proposed case, and the reason for it as a comment."""
 
     value: int
     why: str
 
 
-# The width is twice 32, which group norms have as their usual number of groups.
+# The width is a multiple of 32, the usual number of groups in group norms.
 ROLES = {
     "depth": Role(4, "layers: enough for a loop to be one"),
     "heads": Role(4, "attention heads: divides dim"),
@@ -37,7 +37,7 @@ ROLES = {
     "other": Role(8, "a size of its own"),
 }
 
-# The first that matches the whole name, in lower case. `N` and `S` stand for the usual prefixes and suffixes.
+# The first pattern that matches the whole lower-case name wins. `N` and `S` are the usual prefixes and suffixes.
 _PATTERNS = (
     ("kv_heads", r"N(kv|key_value)_?heads?|num_query_groups|N(kv|key_value)"),
     ("heads", r"N(\w+_)?heads?|nheads?"),
@@ -77,7 +77,7 @@ _HEAD_DIM = re.compile(r"(\w+_)?(head_?dim|dim_head|head_size|d_head|(size|dim)_
 
 
 def role_of(name: str) -> str | None:
-    """The role of an integer parameter called `name`, a key of ROLES; None where the vocabulary does not know it."""
+    """Return the role of an integer parameter called `name`, a key of ROLES; None if it is not in the vocabulary."""
     lower = name.lower()
     if is_head_dim(lower):
         return "other"
@@ -85,11 +85,11 @@ def role_of(name: str) -> str | None:
 
 
 def is_head_dim(name: str) -> bool:
-    """Whether the name is that of the width of one attention head, `dim // heads`."""
+    """True if the name denotes the width of one attention head, `dim // heads`."""
     return _HEAD_DIM.fullmatch(name.lower()) is not None
 
 
-# The names of dimensions in jaxtyping's shapes that are no names of parameters.
+# Names of dimensions in jaxtyping shapes that are not names of parameters.
 DIMENSIONS = {
     **dict.fromkeys(("b", "batch", "bs", "batch_size"), "batch"),
     **dict.fromkeys("s t l n seq length tokens time frames patches sequence positions steps points".split(), "length"),

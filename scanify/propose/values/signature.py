@@ -1,4 +1,4 @@
-"""The parameters of a constructor or a method, with their annotations evaluated one by one."""
+"""The parameters of a constructor or method, with annotations evaluated one by one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ EMPTY = inspect.Parameter.empty
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `annotation` is None where there is none, a string where it cannot be evaluated.
+    """One parameter. `annotation` is None if missing, and a string if it cannot be evaluated.
 
-    `keyword` says whether it must be passed by name, `positional` whether it must not. `default` is EMPTY without one.
+    `keyword` and `positional` are true if it can be passed only in that way. `default` is EMPTY without a default.
     """
 
     name: str
@@ -31,13 +31,13 @@ class Parameter:
 
 
 def constructor_parameters(cls: type) -> tuple[Parameter, ...]:
-    """What `cls(...)` takes. Raises ValueError or TypeError where Python cannot tell."""
+    """Return the parameters of `cls(...)`. Raises ValueError or TypeError if Python cannot determine them."""
     fields = {name: hint for base in reversed(cls.__mro__) for name, hint in _own_annotations(base).items()}
     return _parameters(inspect.signature(cls), _namespace(cls), fields)
 
 
 def method_parameters(cls: type, name: str) -> tuple[Parameter, ...]:
-    """What the method `name` of an instance of `cls` takes, without `self`."""
+    """Return the parameters of the method `name` of an instance of `cls`, without `self`."""
     found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
     if isinstance(found, staticmethod | classmethod):
         return function_parameters(found.__func__, skip=isinstance(found, classmethod))
@@ -47,7 +47,7 @@ def method_parameters(cls: type, name: str) -> tuple[Parameter, ...]:
 
 
 def function_parameters(function: Callable[..., Any], *, skip: bool = False) -> tuple[Parameter, ...]:
-    """What a function takes, without the first parameter where `skip`."""
+    """Return the parameters of a function; with `skip`, without the first one."""
     signature = inspect.signature(function)
     inner = inspect.unwrap(function)
     namespace: Mapping[str, Any] = getattr(inner, "__globals__", {})
@@ -76,7 +76,7 @@ def _parameters(
 
 
 def _evaluated(annotation: Any, namespace: Mapping[str, Any]) -> Any:
-    """One at a time, since `typing.get_type_hints` gives none where one of them names what is not imported."""
+    """Evaluate a single annotation, since `typing.get_type_hints` fails as a whole if one name is not imported."""
     if isinstance(annotation, typing.ForwardRef):
         annotation = annotation.__forward_arg__
     if not isinstance(annotation, str):
@@ -92,7 +92,7 @@ def _own_annotations(cls: type) -> dict[str, Any]:
 
 
 def _namespace(cls: type) -> Mapping[str, Any]:
-    """The globals of the class's constructor; a dataclass's own knows those of its module too."""
+    """Return the globals of the class's constructor, and of its module for generated dataclass constructors."""
     init = inspect.unwrap(next(vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base)))
     spaces = [vars(sys.modules[base.__module__]) for base in reversed(cls.__mro__) if base.__module__ in sys.modules]
     merged: dict[str, Any] = {}

@@ -1,11 +1,11 @@
-"""The sizes of one proposed case: each a keyword parameter of the case, shared wherever its name says the same."""
+"""The sizes of one proposed case: keyword parameters of the case, shared by names with the same meaning."""
 
 import keyword
 from dataclasses import dataclass, field
 
 from scanify.propose.values.roles import DIMENSIONS, ROLES, is_head_dim, role_of, stem
 
-# What the text of a case uses itself.
+# Names that the source of a case uses itself.
 RESERVED = frozenset(("module", "model", "state", "key", "jax", "jnp", "eqx"))
 _INPUTS = ("inputs", "channels", "dim")
 _ALL_DIM = ("dim", "hidden", "inputs", "outputs", "other")
@@ -13,7 +13,7 @@ _ALL_DIM = ("dim", "hidden", "inputs", "outputs", "other")
 
 @dataclass
 class Size:
-    """One keyword parameter of a case: its value, why that value, and the names of the user's that it stands for."""
+    """One keyword parameter of a case: its value, the reason for it, and the parameters that it is used for."""
 
     variable: str
     value: int
@@ -22,7 +22,7 @@ class Size:
 
 
 class Sizes:
-    """Sizes by the names that ask for them. With `equal`, all widths are one: for models that add input and output."""
+    """Sizes by the names of parameters. With `equal`, all widths are equal, for models that add input and output."""
 
     def __init__(self, *, equal: bool = False) -> None:
         self.equal = equal
@@ -30,7 +30,7 @@ class Sizes:
         self._by_name: dict[str, str] = {}
 
     def parameter(self, name: str) -> str | None:
-        """The text for an integer parameter of a constructor; None where the vocabulary does not know the name."""
+        """Return the expression for an integer parameter of a constructor; None if its name is unknown."""
         if name in self._by_name:
             return self._by_name[name]
         role = role_of(name)
@@ -42,13 +42,13 @@ class Sizes:
         return self._named(name, role)
 
     def dimension(self, name: str) -> str:
-        """The text for a dimension's name in a shape: the size of the parameter so called, or one by its role."""
+        """Return the expression for a dimension in a shape: the size of the parameter of that name, or of its role."""
         same = [name, *(known for known in self._by_name if stem(known) == stem(name))]
         for known in same:
             if known in self._by_name:
                 return self._by_name[known]
         role = DIMENSIONS.get(name.lower()) or role_of(name) or "other"
-        if role in _INPUTS and role not in self.variables:  # A model has one of them as a rule, whatever its name is.
+        if role in _INPUTS and role not in self.variables:  # A model usually has only one, whatever its name.
             role = next((each for each in _INPUTS if each in self.variables), role)
         if role != "other" and role in self.variables:
             self._by_name[name] = self._variable(role, name)
@@ -75,7 +75,7 @@ class Sizes:
     def _own(self, name: str, role: str) -> str:
         variable = name if name not in RESERVED | ROLES.keys() and not keyword.iskeyword(name) else f"{name}_"
         if variable not in self.variables:
-            # A second width beside the model's.
+            # A second width besides the model's.
             value, why = (96, "a width of its own") if role == "dim" else (ROLES[role].value, ROLES[role].why)
             self.variables[variable] = Size(variable, value, why)
         self._note(variable, name)
