@@ -35,12 +35,11 @@ class LinenLayers:
     """The one module whose variables a scan stacks.
 
     `count` is the number of layers as a text; `held` names the list where the loop stands, "" where there is none.
-    `lengths` are the places that ask the list for its length. `remat` says that a class is one of `nn.remat` already.
+    `remat` says that a class is one of `nn.remat` already.
     """
 
     renamed: RenamedLayers
     module: LinenModule
     count: str
     held: str = ""
-    lengths: tuple[Place, ...] = ()
     remat: bool = False

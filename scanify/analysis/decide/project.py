@@ -10,8 +10,7 @@ from scanify.analysis.decide.fact import LoopFact, fact_of
 from scanify.analysis.decide.parameters import facts_over_parameters
 from scanify.analysis.decide.together import in_line, left_behind
 from scanify.analysis.index.project import Index
-from scanify.analysis.linen.classes import LinenClasses
-from scanify.analysis.linen.find import linen_decisions, stands_in_linen
+from scanify.analysis.linen.find import linen_decisions, linen_owner
 from scanify.analysis.linen.first_look import may_be_linen
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.loops import loops_in
@@ -30,11 +29,11 @@ def decisions(
     """
     project = ProjectFacts.of(index)
     asked = list(dict.fromkeys(paths))
-    own = {path: _loops_at(index, path) for path in asked}
+    own = {path: _loops_at(project, path) for path in asked}
     facts: list[LoopFact] = []
     if any(own.values()):
         for path in index.paths if among is None else asked:
-            for loop in own.get(path) or _loops_at(index, path):
+            for loop in own.get(path) or _loops_at(project, path):
                 if among is None or among(loop):
                     found = fact_of(project, loop)
                     facts += [found] if found is not None else []
@@ -61,7 +60,7 @@ def _decisions(
         if not behind:
             break
         decided |= {fact: decide(project, choices, fact, stays) for fact, stays in behind.items()}
-    found = [*(each for each in final if each.place.path in asked), *linen_decisions(project.index, asked)]
+    found = [*(each for each in final if each.place.path in asked), *linen_decisions(project, asked)]
     return sorted(found, key=_position)
 
 
@@ -69,13 +68,12 @@ def _position(each: Plan | Refusal) -> tuple[str, int, int]:
     return str(each.place.path), each.place.span.start, each.place.span.end
 
 
-def _loops_at(index: Index, path: Path) -> Sequence[Loop]:
+def _loops_at(project: ProjectFacts, path: Path) -> Sequence[Loop]:
     """The loops of a file, without those of modules of Flax Linen, which are decided about by themselves."""
-    module = index.module_at(path)
+    module = project.index.module_at(path)
     if module is None:
         return ()
-    loops = by_own_builtins(index, module, loops_in(module))
+    loops = by_own_builtins(project.index, module, loops_in(module))
     if not loops or not may_be_linen(module.text):
         return loops
-    classes = LinenClasses(index)
-    return [each for each in loops if not stands_in_linen(classes, each)]
+    return [each for each in loops if linen_owner(project, each) is None]

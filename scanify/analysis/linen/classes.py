@@ -3,15 +3,16 @@
 import ast
 from dataclasses import dataclass
 
-from scanify.analysis.classes.classes import Classes
-from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.index.project import Index
-from scanify.analysis.lower.scope import Scope, inner_scope
+from scanify.analysis.index.module import Module
+from scanify.analysis.lists.home import Home
+from scanify.analysis.lists.objects import home_of, only_value
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
+from scanify.analysis.project_facts import ProjectFacts
 
-PACKAGE = "flax.linen."
-# What wraps a class of modules so that instances of it are applied alike: flax.linen.transforms, 0.12.
+_PACKAGE = "flax.linen."
+# Functions that wrap a class of modules so that instances of it are applied alike: flax.linen.transforms, 0.12.
 _REMAT = frozenset({"remat", "checkpoint"})
 _LIFTED = frozenset({*_REMAT, "jit"})
 _DEEPEST = 10  # names of one another, and classes wrapped in one another: more are a circle
@@ -26,75 +27,71 @@ class Built:
     wrapped: str = ""
 
     @property
+    def given_name(self) -> ast.expr | None:
+        """The argument that names the module."""
+        return next((each.value for each in self.call.keywords if each.arg == "name"), None)
+
+    @property
+    def arguments(self) -> list[ast.expr | ast.keyword]:
+        """The other arguments."""
+        return [*self.call.args, *(each for each in self.call.keywords if each.arg != "name")]
+
+    @property
     def remat(self) -> bool:
-        """Whether its class is one of `nn.remat`."""
+        """True if its class is one of `nn.remat`."""
         return self.wrapped in _REMAT
 
 
-class LinenClasses:
-    """What the index says of modules of Flax Linen."""
+def is_linen(project: ProjectFacts, meaning: object) -> bool:
+    """True if a class is a module of Flax Linen, through any number of base classes of the project."""
+    if isinstance(meaning, External):
+        name = meaning.qualname
+        return name.startswith(_PACKAGE) and name.removeprefix(_PACKAGE)[:1].isupper()
+    if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef):
+        return False
+    bases = (base for owner in project.classes.lineage(meaning) for base in project.classes.bases(owner))
+    return any(isinstance(base, External) and is_linen(project, base) for base in bases)
 
-    def __init__(self, index: Index) -> None:
-        self.index, self.classes = index, Classes(index)
 
-    def is_linen(self, meaning: object) -> bool:
-        """Whether a class is a module of Flax Linen, through any number of base classes of the project."""
-        if isinstance(meaning, External):
-            name = meaning.qualname
-            return name.startswith(PACKAGE) and name.removeprefix(PACKAGE)[:1].isupper()
-        if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef):
-            return False
-        return any(
-            isinstance(base, External) and self.is_linen(base)
-            for owner in self.classes.lineage(meaning)
-            for base in self.classes.bases(owner)
-        )
+def built_in(project: ProjectFacts, module: Module, *nodes: ast.AST) -> list[Built]:
+    """Return the modules that some code builds, in order of the calls."""
+    calls = [each for each in nodes_in(*nodes) if isinstance(each, ast.Call)]
+    found = ((call, _class_called(home_of(project, module, call), call.func)) for call in calls)
+    return [Built(call, *known) for call, known in found if known is not None]
 
-    def built(self, scope: Scope, node: ast.AST) -> Built | None:
-        """The module that a call builds, if it builds one."""
-        if not isinstance(node, ast.Call):
+
+def built_by(project: ProjectFacts, module: Module, node: ast.AST) -> Built | None:
+    """Return the module that an expression builds, if it is such a call."""
+    return next((each for each in built_in(project, module, node) if each.call is node), None)
+
+
+def _class_called(home: Home, node: ast.expr, depth: int = 0) -> tuple[str, str] | None:
+    """Return the name of the class that an expression stands for, and what of Flax wraps it."""
+    home, node = _meant(home, node)
+    match node:
+        case ast.Call(func=wrapper, args=[inner, *_]) if depth < _DEEPEST:
+            lifted = _linen_name(*_meant(home, wrapper))
+            found = _class_called(home, inner, depth + 1) if lifted in _LIFTED else None
+            return (found[0], found[1] or lifted) if found is not None else None
+        case ast.Name() | ast.Attribute():
+            known = is_linen(home.project, home.meaning(node))
+            return ((dotted(node) or "").rpartition(".")[2], "") if known else None
+        case _:
             return None
-        found = self._wrapped(scope, node.func)
-        return Built(node, *found) if found is not None else None
 
-    def _wrapped(self, scope: Scope, called: ast.expr, depth: int = 0) -> tuple[str, str] | None:
-        """The name of the class that an expression stands for, and what of flax wraps it."""
-        if depth > _DEEPEST:
-            return None
-        if isinstance(called, ast.Call):
-            lifted = self._flax(scope, called.func)
-            inner = self._wrapped(scope, called.args[0], depth + 1) if lifted in _LIFTED and called.args else None
-            return (inner[0], inner[1] or lifted) if inner is not None else None
-        name = dotted(called)
-        if name is None:
-            return None
-        holder = scope.binding(name.partition(".")[0])
-        if holder is not None and holder.parent is not None:
-            given = self._given(holder, name)
-            return self._wrapped(scope, given, depth + 1) if given is not None else None
-        meaning = self.index.resolve(scope.module, name)
-        if isinstance(meaning, Definition) and isinstance(meaning.node, ast.Assign):  # `Layer = nn.remat(Block)`
-            return self._wrapped(inner_scope(meaning.module, meaning.module.tree), meaning.node.value, depth + 1)
-        return (name.rpartition(".")[2], "") if self.is_linen(meaning) else None
 
-    def _flax(self, scope: Scope, called: ast.expr) -> str:
-        """The last part of a name of flax.linen: `remat` of `flax.linen.remat` and of `flax.linen.partitioning.remat`,
-        also where the file gives it another name."""
-        name = dotted(called)
-        holder = scope.binding(name.partition(".")[0]) if name is not None else None
-        if name is None or (holder is not None and holder.parent is not None):
-            return ""
-        meaning = self.index.resolve(scope.module, name)
-        if isinstance(meaning, Definition) and isinstance(meaning.node, ast.Assign):
-            known = dotted(meaning.node.value)
-            meaning = self.index.resolve(meaning.module, known) if known is not None else None
-        found = meaning.qualname if isinstance(meaning, External) else ""
-        return found.rpartition(".")[2] if found.startswith(PACKAGE) else ""
+def _linen_name(home: Home, node: ast.expr) -> str:
+    """Return the last part of a name of flax.linen: `remat` for `flax.linen.partitioning.remat`."""
+    meaning = home.meaning(node)
+    found = meaning.qualname if isinstance(meaning, External) else ""
+    return found.rpartition(".")[2] if found.startswith(_PACKAGE) else ""
 
-    def _given(self, holder: Scope, name: str) -> ast.expr | None:
-        """What a local name is assigned, where that is one thing: `BlockClass = nn.remat(Block)`."""
-        body = getattr(holder.node, "body", None)
-        if not isinstance(body, list) or name in holder.params:
-            return None
-        values = [value_given(each, name) for each in assignments(body, name)]
-        return values[0][0] if len(values) == 1 and len(values[0]) == 1 else None
+
+def _meant(home: Home, node: ast.expr) -> tuple[Home, ast.expr]:
+    """Return the expression that a name is assigned, through names of one another, with its place."""
+    for _ in range(_DEEPEST):
+        given = only_value(home, node) if isinstance(node, ast.Name) else None
+        if given is None:
+            break
+        home, node = given
+    return home, node

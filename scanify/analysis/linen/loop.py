@@ -7,103 +7,97 @@ builds in each iteration the layer that it applies: it is read as a walk of laye
 """
 
 import ast
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from scanify.analysis.flow.names import flow
-from scanify.analysis.linen.built_layers import BuiltLayers, built_in, counted_by, given_name
-from scanify.analysis.linen.classes import Built, LinenClasses
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.linen.classes import Built, built_in
+from scanify.analysis.linen.layers import BuiltLayers, count_of, lists_for
 from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.loops import read_index
-from scanify.analysis.lower.nodes import names_in
-from scanify.analysis.lower.scope import parent_of, scope_of
+from scanify.analysis.lower.nodes import names_in, nodes_in
+from scanify.analysis.lower.scope import scope_of
 from scanify.analysis.lower.text import code, dotted, made, unused
 from scanify.analysis.plan import BEYOND_THE_TARGET
+from scanify.analysis.project_facts import ProjectFacts
 
-Lists = dict[str, list[BuiltLayers]]
+KEEP = "keep the loop"
+Reason = tuple[str, str, ast.AST | None, str]
+"""Why a loop stays one: the rule, the words, the node that they are about, and the remedy."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinenLoop:
-    """A loop, which of its walks are the layers, and how these are built.
-
-    `held` names the list that they are in, "" where the loop `builds` them. `unread` says why nothing more is known,
-    with the node that says so, `rule` the rule of that.
-    """
+    """A loop with its `walk` over layers. `held` names the list that they are in, "" if the loop builds them."""
 
     loop: Loop
-    layer: Walk | None
-    layers: BuiltLayers | None
+    walk: Walk
+    layers: BuiltLayers
     held: str = ""
-    builds: tuple[Built, ...] = ()
-    unread: tuple[str, ast.AST] | None = None
-    rule: str = BEYOND_THE_TARGET
+
+    @property
+    def container(self) -> str:
+        """The list, or the class of the layers."""
+        return self.held or self.layers.built.name
 
 
-def linen_loop(classes: LinenClasses, loop: Loop, lists: Lists) -> LinenLoop | None:
-    """The loop, if it applies modules of Flax Linen; `lists` are those of its class and of its function."""
+@dataclass(frozen=True, eq=False)
+class UnreadLoop:
+    """A loop over modules of which no more is known, and why."""
+
+    loop: Loop
+    container: str
+    reason: Reason
+
+
+def linen_loop(project: ProjectFacts, owner: Definition, loop: Loop) -> LinenLoop | UnreadLoop | None:
+    """Return the loop, if it applies modules of Flax Linen."""
+    lists = list(lists_for(project, owner, loop))
     for walk in loop.walks:
         held = dotted(walk.base) or ""
-        layers = lists.get(held)
-        if layers and len(layers) > 1:
-            text = f"a condition chooses how the layers in `{held}` are built"
-            return LinenLoop(loop, None, None, held, unread=(text, layers[1].built.call))
-        if layers:
-            return LinenLoop(loop, walk, layers[0], held)
-    made_here = built_in(classes, loop.scope, loop.body)
-    return replace(_building(loop, made_here), builds=tuple(made_here)) if made_here else None
+        match [made for name, made in lists if name == held]:
+            case [layers]:
+                return LinenLoop(loop, walk, layers, held)
+            case [_, other, *_]:
+                text = f"a condition chooses how the layers in `{held}` are built"
+                return UnreadLoop(loop, held, (BEYOND_THE_TARGET, text, other.built.call, KEEP))
+    built = built_in(project, loop.module, *loop.body)
+    if not built:
+        return None
+    layers_or_reason = _built_by_each(loop, built)
+    if isinstance(layers_or_reason, BuiltLayers):
+        return _over_layers(loop, layers_or_reason)
+    return UnreadLoop(loop, ", ".join(each.name for each in built), layers_or_reason)
 
 
-def _building(loop: Loop, found: list[Built]) -> LinenLoop:
-    first = found[0]
-    if len(found) > 1:
-        names = ", ".join(f"`{each.name}`" for each in found)
-        text = f"each iteration builds several modules, {names}, and a scan is over one"
-        return LinenLoop(loop, None, None, unread=(text, found[1].call))
-    if scope_of(loop.module, first.call) is not loop.scope:
-        what = f"`{loop.module.code(first.call)}` is built in a function of the body"
-        return LinenLoop(loop, None, None, unread=(what, first.call))
-    node = loop.node
-    counted = counted_by(loop.scope, node.iter) if isinstance(node, ast.For) else None
-    if counted is None or loop.walks or not isinstance(loop.target, ast.Name):
-        own = next((each for each in (*first.call.args, *first.call.keywords) if _mentions(each, loop.targets)), None)
-        if own is not None:
-            text = f"each layer is built with its own `{loop.module.code(own)}`"
-            return LinenLoop(loop, None, None, unread=(text, own), rule="SCN203")
-    filled = _filled_by(loop, first)
-    if filled is not None:
-        text = f"it fills `{loop.module.code(filled)}`, which is not read as a list of one call for each number alone"
-        return LinenLoop(loop, None, None, unread=(text, filled))
-    if counted is None or loop.walks or not isinstance(loop.target, ast.Name):
-        reason = "each iteration builds its module of what the loop walks, which is no `range(n)`"
-        return LinenLoop(loop, None, None, unread=(reason, getattr(node, "iter", node)))
-    layers = BuiltLayers(loop.scope, first, loop.target.id, counted, given_name(first))
-    return _walking(loop, first, layers)
+def _built_by_each(loop: Loop, built: list[Built]) -> BuiltLayers | Reason:
+    """Return the layers of which each iteration builds one, or why they are not read."""
+    call, rule, remedy = built[-1].call, BEYOND_THE_TARGET, "make one module of what one iteration does"
+    node = loop.node.iter if isinstance(loop.node, ast.For) else loop.node
+    count = count_of(loop.module, node) if isinstance(node, ast.expr) and not loop.walks else None
+    own = [each for each in built[0].arguments if not names_in([each]).isdisjoint(loop.targets)]
+    if len(built) > 1:
+        names = ", ".join(f"`{each.name}`" for each in built)
+        return rule, f"each iteration builds several modules, {names}, and a scan is over one", call, remedy
+    if scope_of(loop.module, call) is not loop.scope:
+        return rule, f"`{loop.module.code(call)}` is built in a function of the body", call, remedy
+    if own:
+        return "SCN203", f"each layer is built with its own value of `{loop.module.code(own[0])}`", own[0], KEEP
+    if count is None or not isinstance(loop.target, ast.Name):
+        return rule, "each iteration builds its module of what the loop walks, which is no `range(n)`", node, remedy
+    return BuiltLayers(loop.module, built[0], loop.target.id, count)
 
 
-def _filled_by(loop: Loop, built: Built) -> ast.expr | None:
-    """The list that a loop puts a module into where it builds it."""
-    match parent_of(loop.module, built.call):
-        case ast.Call(func=ast.Attribute(value=filled, attr="append" | "insert")):
-            return filled
+def _over_layers(loop: Loop, layers: BuiltLayers) -> LinenLoop:
+    """Return the loop with a name for the layer where it was built."""
+    module, call = loop.module, layers.built.call
+    match next((each for each in loop.body if isinstance(each, ast.Assign) and each.value is call), None):
+        case ast.Assign(targets=[ast.Name(id=name)]) as assigned if _bound_once(loop, name):
+            change = Change(assigned, None)
         case _:
-            return None
-
-
-def _mentions(node: ast.AST, names: Collection[str]) -> bool:
-    return getattr(node, "arg", None) != "name" and not names_in([node]).isdisjoint(names)
-
-
-def _walking(loop: Loop, built: Built, layers: BuiltLayers) -> LinenLoop:
-    """The loop, with a name for the layer where it was built."""
-    module, call = loop.module, built.call
-    given = next((each for each in loop.body if isinstance(each, ast.Assign) and each.value is call), None)
-    match given:
-        case ast.Assign(targets=[ast.Name(id=name)]) if _bound_once(loop, name):
-            change = Change(given, None)
-        case _:
-            name = unused("layer", _seen_from(loop))
+            seen = {name for scope in loop.scope.chain() for name in scope.locals}
+            name = unused("layer", seen | names_in([loop.scope.function.node]))
             change = Change(call, name)
     body, replaced = rebuilt(module, loop.body, [change])
     assert isinstance(loop.node, ast.For)
@@ -121,17 +115,7 @@ def _walking(loop: Loop, built: Built, layers: BuiltLayers) -> LinenLoop:
     return LinenLoop(changed, walk, layers)
 
 
-def _seen_from(loop: Loop) -> set[str]:
-    """The names that mean something where a loop stands, and those in its function."""
-    return {name for scope in loop.scope.chain() for name in scope.locals} | names_in([loop.scope.function.node])
-
-
 def _bound_once(loop: Loop, name: str) -> bool:
-    """Whether a body binds a name in one statement, and reads it behind that alone."""
-    bound = [
-        node
-        for statement in loop.body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-    ]
-    return len(bound) == 1 and name not in flow(loop.body).read_first
+    """True if a body binds a name in one statement, and reads it behind that alone."""
+    named = [each for each in nodes_in(*loop.body) if isinstance(each, ast.Name) and each.id == name]
+    return sum(isinstance(each.ctx, ast.Store) for each in named) == 1 and name not in flow(loop.body).read_first

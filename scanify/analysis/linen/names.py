@@ -3,62 +3,96 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from scanify.analysis.facts import Place
+from scanify.analysis.facts import Place, Span
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.project import Index
-from scanify.analysis.linen.built_layers import BuiltLayers, built_in, given_name
-from scanify.analysis.linen.classes import LinenClasses
-from scanify.analysis.linen.layer_name import layer_name
+from scanify.analysis.linen.classes import built_in
+from scanify.analysis.linen.loop import LinenLoop
 from scanify.analysis.linen_layers import RenamedLayers
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import inner_scope
+from scanify.analysis.project_facts import ProjectFacts
 
 _ALL = "layers"
-Unnamed = tuple[str, ast.AST]
 
 
-def renamed_layers(classes: LinenClasses, owner: Definition, layers: BuiltLayers, held: str) -> RenamedLayers | Unnamed:
-    """The names of the layers, or why they are not known, with the node that says so."""
-    call = layers.built.call
-    attribute = held.rpartition(".")[2] if "." in held else ""
-    if layers.name is not None:
-        name = layers.layer_name
-        if name is None:
-            what = layers.scope.module.code(layers.name)
-            return f"`{what}` is not shown to be one name for each layer, with its number in it", layers.name
-        scan = attribute or name.text.replace("{}", "").strip("_-./ ") or _ALL
-        scan = scan if attribute else _free(owner, scan, layers)
-        return RenamedLayers(name.text, scan, name.first)
+def renamed_layers(project: ProjectFacts, owner: Definition, seen: LinenLoop) -> RenamedLayers | tuple[str, ast.AST]:
+    """Return the names of the layers, or why they are not known, with the node that says so."""
+    layers, built = seen.layers, seen.layers.built
+    attribute = seen.held.rpartition(".")[2] if "." in seen.held else ""
+    given = built.given_name
+    name = layer_name(given, layers.number) if given is not None else None
+    if given is not None and name is None:
+        text = f"`{layers.module.code(given)}` is not shown to be one name for each layer, with its number in it"
+        return text, given
+    if given is not None and name is not None:
+        plain = name.loop.replace("{}", "").strip("_-./ ") or _ALL
+        return replace(name, scan=attribute or _free(owner, plain, given))
     if attribute:
         return RenamedLayers(f"{attribute}_{{}}", attribute)
-    if layers.built.wrapped:
-        return f"what Flax names a class of `nn.{layers.built.wrapped}` is another name in each version", call
-    other = _named_alike(classes, owner, layers)
-    if other is not None:
-        what = f"Flax counts `{layers.built.name}` by class, and the one that is built here is counted with these"
-        return what, other
-    return RenamedLayers(f"{layers.built.name}_{{}}", _free(owner, _ALL, layers))
+    if built.wrapped:
+        return f"what Flax names a class of `nn.{built.wrapped}` is another name in each version", built.call
+    for function in project.classes.methods(owner).values():
+        for each in built_in(project, owner.module, *function.body) if function.name != "setup" else ():
+            if each.call is not built.call and each.name == built.name and each.given_name is None:
+                what = f"Flax counts `{built.name}` by class, and the one that is built here is counted with these"
+                return what, each.call
+    return RenamedLayers(f"{built.name}_{{}}", _free(owner, _ALL, built.call))
 
 
-def _named_alike(classes: LinenClasses, owner: Definition, layers: BuiltLayers) -> ast.AST | None:
-    """Another module of the class that is built without a name: it gets the next number. In `setup` attributes name."""
-    for function in classes.classes.methods(owner).values():
-        if function.name == "setup":
-            continue
-        for each in built_in(classes, inner_scope(owner.module, function), function.body):
-            if each.call is not layers.built.call and each.name == layers.built.name and given_name(each) is None:
-                return each.call
-    return None
+def layer_name(node: ast.expr, number: str) -> RenamedLayers | None:
+    """Return the names that an expression gives in each iteration: `f"layer_{i}"`, `str(i)`, `"layer_" + str(i + 1)`,
+    `"layer_%d" % i`, `"layer_{}".format(i)`; None for any other expression, and for one name in all of them."""
+    parts = list(_parts(node, number))
+    numbers = [each for each in parts if isinstance(each, int)]
+    text = "".join("{}" if isinstance(each, int) else str(each) for each in parts)
+    known = None not in parts and len(numbers) == 1 and text.count("{") == text.count("}") == 1 and "%" not in text
+    return RenamedLayers(text, _ALL, numbers[0]) if known else None
 
 
-def _free(owner: Definition, wanted: str, layers: BuiltLayers) -> str:
-    """The name, or one like it that nothing else in the class is called."""
-    words = set()
-    own = set(nodes_in(layers.name)) if layers.name is not None else set()
+def _parts(node: ast.expr, number: str) -> Iterator[str | int | None]:
+    """Yield the texts that a name is put together of, and what is added to the number; None for any other part."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.JoinedStr(values=values):
+            for value in values:
+                yield from _parts(value, number)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield from (*_parts(left, number), *_parts(right, number))
+        case (
+            ast.FormattedValue(value=value, conversion=-1, format_spec=None)
+            | ast.Call(func=ast.Name(id="str"), args=[value], keywords=[])
+        ):
+            yield _added_to(number, value)
+        case (
+            ast.BinOp(left=ast.Constant(value=text), op=ast.Mod(), right=value)
+            | ast.Call(func=ast.Attribute(value=ast.Constant(value=text), attr="format"), args=[value], keywords=[])
+        ):
+            before, *after = re.split(r"%[ds]|\{\}", str(text))
+            yield from (before, _added_to(number, value), *after) if len(after) == 1 else (None,)
+        case _:
+            yield None
+
+
+def _added_to(number: str, value: ast.expr) -> int | None:
+    """Return 1 for `i + 1`, 0 for `i`."""
+    match value:
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.Constant(value=int(more))) if name == number:
+            return more
+        case ast.Name(id=name) if name == number:
+            return 0
+        case _:
+            return None
+
+
+def _free(owner: Definition, wanted: str, own: ast.AST) -> str:
+    """Return the name, or one like it that nothing else in the class is called."""
+    words, own_nodes = set(), set(nodes_in(own))
     for node in nodes_in(owner.node):
         match node:
-            case ast.Constant(value=str(word)) if node not in own:
+            case ast.Constant(value=str(word)) if node not in own_nodes:
                 words.add(word)
             case ast.Attribute(attr=word) | ast.FunctionDef(name=word) | ast.AnnAssign(target=ast.Name(id=word)):
                 words.add(word)
@@ -67,22 +101,18 @@ def _free(owner: Definition, wanted: str, layers: BuiltLayers) -> str:
     return wanted
 
 
-def named_elsewhere(index: Index, names: RenamedLayers, layers: BuiltLayers) -> Iterator[tuple[str, Place]]:
-    """The texts of the project that are names of the layers, beside the one that names them."""
-    known = re.compile(re.escape(names.loop).replace(r"\{\}", r"\d+") + r"\Z")
-    written = max(names.loop.split("{}"), key=len)  # `layer_` of `layer_0`, which is no word of its own
-    own = set(map(id, nodes_in(layers.name))) if layers.name is not None else set()
-    texts = {path: source.text for path in index.paths if (source := index.source(path)) is not None}
-    modules = (index.module_at(path) for path, text in texts.items() if len(written) > 1 and written in text)
-    for module in filter(None, modules):
-        for node in nodes_in(module.tree):
-            if id(node) in own or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
-                continue
-            if isinstance(node, ast.Constant):
-                one = isinstance(node.value, str) and any(map(known.match, re.split(r"[./']", node.value)))
-            else:
-                numbers = [each.id for each in nodes_in(node) if isinstance(each, ast.Name)]
-                read = (layer_name(node, number) for number in numbers)
-                one = any(each is not None and each.text == names.loop for each in read)
-            if one:
-                yield module.code(node), module.place(node)
+def named_elsewhere(index: Index, names: RenamedLayers, seen: LinenLoop) -> Iterator[tuple[str, Place]]:
+    """Yield the first text of each file that has the name of a layer, the call that names it left out."""
+    parts = names.loop.split("{}")
+    before, after = map(re.escape, parts)
+    known = re.compile(rf"(?<=[\"'./]){before}(\d+|\{{[^}}]*\}}|%d|(?=[\"'] \+)){after}(?=[\"'./])")
+    call, own = seen.layers.module.span(seen.layers.built.call), seen.layers.module.path
+    texts = ((path, source.text) for path in index.paths if (source := index.source(path)) is not None)
+    for path, text in texts if any(parts) else ():
+        matches = known.finditer(text) if max(parts, key=len) in text else ()
+        others = (each.span() for each in matches if path != own or not call.start <= each.start() < call.end)
+        start, end = next(others, (0, 0))
+        module = index.module_at(path) if end else None
+        if module is not None:
+            span = Span(start, end, module.line_of(start), module.line_of(end))
+            yield text[start:end], module.place_of(span)

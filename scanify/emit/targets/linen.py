@@ -90,11 +90,8 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """What asked a list for its length has the number of layers."""
-    asked = {place: _layers(plan).count for plan in plans for place in _layers(plan).lengths}
-    return [
-        Edit(place.path, place.span.start, place.span.end, layout.attribute_of(count)) for place, count in asked.items()
-    ]
+    """Return nothing: a list that is used elsewhere stays."""
+    return []
 
 
 def _layers(plan: Plan) -> LinenLayers:
