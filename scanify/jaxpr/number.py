@@ -1,8 +1,8 @@
-"""Numbers the values of a jaxpr: every equation becomes nodes of one `Table`, calls and layer scans taken apart.
+"""Number the values of a jaxpr: every equation becomes nodes of a `Table`, with calls and layer scans inlined.
 
-Equations are read in program order. A call is replaced by its jaxpr (`calls`), a primitive with a rule by what the
-rule says (`RULES`), and everything else is a node of its own: the primitive, its parameters as `canonical` spells
-them, and its operands. Nothing is executed and no user code runs.
+Equations are visited in program order. A call is replaced by its jaxpr (`calls`), a primitive with a rule by the result
+of the rule (`RULES`), and everything else becomes a node of its own: the primitive, its parameters as keys from
+`canonical`, and its operands. Nothing is executed and no user code runs.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -26,21 +26,20 @@ from scanify.jaxpr.table import Place, Table
 
 Rule = Callable[["Numbering", Any, list[int]], "list[int] | None"]
 
-# Primitive name -> rule. A rule gives the nodes of the outputs, or None where it does not apply.
+# Primitive name -> rule. A rule returns the nodes of the outputs, or None if it does not apply.
 RULES: dict[str, Rule] = {**MOVES, **INDEXED, **ROWWISE, **VALUES, **CONTROL}
 
-# Operations of our own, whose parameters the rules read: a primitive that falls through to `apply` never takes such a
-# name.
+# Our own operations, whose parameters the rules read; a primitive without a rule must never take such a name.
 RESERVED = {*SLICE_THROUGH, "input", "bound", "out", "token", "fresh", "key", "empty"}
 
 
 class Numbering:
-    """One program, read into a table that other programs share.
+    """One program, numbered into a table that other programs share.
 
-    `whole` holds the keys of scans that are one node each (`scan_key`); None: every scan is. All other scans are
-    unrolled. `cotangents` and `tangents`: which inputs are cotangents of outputs, and tangents of other inputs; among
-    what is computed from those, the sign of a zero is not kept (`scanify.jaxpr.rules.combine.add_any`), as long as it
-    does not show (`signs`). With `exact` it is.
+    `whole` holds the keys of scans that become one node each (`scan_key`); None means every scan. All other scans are
+    unrolled. `cotangents` and `tangents` are the inputs that are cotangents of outputs, and tangents of other inputs.
+    In values computed from those, the sign of a zero is not kept (`scanify.jaxpr.rules.combine.add_any`), as long as it
+    does not show (`signs`). With `exact` it is kept.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class Numbering:
         self._parameters: dict[tuple[int, bool], tuple[Any, Hashable, bool]] = {}
 
     def run(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[int]) -> list[int]:
-        """The nodes of the outputs of an open jaxpr, given its constants' values and its inputs' nodes."""
+        """Return the output nodes of an open jaxpr, given the values of its constants and its input nodes."""
         values = dict(zip(jaxpr.invars, inputs, strict=True))
         for variable, const in zip(jaxpr.constvars, consts, strict=True):
             values[variable] = self.constant(const, variable.aval)
@@ -92,7 +91,7 @@ class Numbering:
         return [read(atom) for atom in jaxpr.outvars]
 
     def equation(self, equation: Any, inputs: list[int]) -> list[int]:
-        """The nodes of the outputs of one equation."""
+        """Return the nodes of the outputs of one equation."""
         with self.enclosing(equation):
             return self._outputs(equation, inputs)
 
@@ -111,7 +110,7 @@ class Numbering:
         self.signs.look(equation, inputs)
         since = self.table.zeros_left_out
         outputs = self._by_rule(equation, inputs)
-        if name not in CONTROL:  # which follow what goes on in them
+        if name not in CONTROL:  # the rules for control flow follow their inner jaxprs themselves
             self.signs.follow(inputs, outputs, since, equation)
         return outputs
 
@@ -128,9 +127,9 @@ class Numbering:
         return self.generic(equation, inputs)
 
     def generic(self, equation: Any, inputs: list[int]) -> list[int]:
-        """A primitive without a rule: equal to itself on equal operands with equal parameters.
+        """A primitive without a rule: equal to itself for equal operands and equal parameters.
 
-        A primitive that is not one of jax is known by its identity, for its name says nothing.
+        A primitive that does not belong to jax is identified by its id, since its name is not reserved.
         """
         if equation.primitive.name in STATEFUL:
             return self.unknown(equation, inputs, f"{equation.primitive.name}: gives another value every time")
@@ -141,10 +140,10 @@ class Numbering:
         return self.apply(equation, key, inputs)
 
     def parameters(self, equation: Any) -> Hashable:
-        """The key of an equation's parameters. In a scan that is unrolled the same equation comes once a layer.
+        """Return the key of an equation's parameters, cached since an unrolled scan visits it once per layer.
 
         Raises:
-            NotUnderstood: no rule knows the type of one of them.
+            NotUnderstood: no rule handles the type of a parameter.
         """
         how = id(equation), bool(self.cotangents) and self.enclosing.in_written_rule(around=True)
         known = self._parameters.get(how)
@@ -154,22 +153,22 @@ class Numbering:
         made, since = self.table.fresh_count, self.table.zeros_left_out
         params = {name: value for name, value in equation.params.items() if name not in IRRELEVANT}
         if equation.primitive.name.startswith(("random", "threefry", "rng")):
-            # How threefry lays out its counters: the same operands give other bits, and no parameter says so.
+            # The layout of threefry's counters: the same operands give other bits, although no parameter differs.
             params["threefry_partitionable"] = getattr(equation.ctx, "threefry_partitionable", None)
         key: tuple[Hashable, ...] = tuple((name, self._canonical.key(params[name])) for name in sorted(params))
         if not is_own(equation.primitive):
             self.table.kept_alive.append(equation.primitive)
             key = (("primitive", id(equation.primitive)), *key)
-        if self.table.fresh_count == made:  # what is not understood is another thing each time
-            # With the equation, so that its id stays its own.
+        if self.table.fresh_count == made:  # unknown parameters get a new key each time
+            # The equation is stored too, so that its id is not reused.
             self._parameters[how] = (equation, key, self.table.zeros_left_out > since)
         return key
 
     def apply(self, equation: Any, key: Hashable, inputs: Sequence[int]) -> list[int]:
-        """The nodes of a primitive with a key for its parameters; effects are put in order by a token."""
+        """Return the nodes of a primitive with a key for its parameters; effects are ordered by a token."""
         table, name = self.table, equation.primitive.name
         if name in RESERVED or not is_own(equation.primitive):
-            name += "*"  # it is not what the rules know by that name
+            name += "*"  # not the operation that the rules know by that name
         self.signs.look(equation, inputs, inside=True)
         ordered = bool(equation.effects) or any("Ref" in type(atom.aval).__name__ for atom in equation.invars)
         if ordered:
@@ -184,13 +183,13 @@ class Numbering:
         return [table.node("out", index, (whole,), *aval) for index, aval in enumerate(shapes)]
 
     def unknown(self, equation: Any, inputs: Sequence[int], why: str) -> list[int]:
-        """Outputs that are equal to nothing, and an effect that is, too."""
+        """Return outputs that are equal to nothing, with an effect that is equal to nothing."""
         if equation.effects:
             self.token = self.table.fresh(why, (self.token,), (), None)
         return [self.table.fresh(why, inputs, *_shape_dtype(variable.aval)) for variable in equation.outvars]
 
     def constant(self, value: Any, aval: Any) -> int:
-        """The node of a literal or of an array that the trace closed over."""
+        """Return the node of a literal or of an array that the trace closed over."""
         shape, dtype = _shape_dtype(aval)
         if "Ref" in type(aval).__name__:
             return self.table.fresh("a mutable array that the trace closed over", (), shape, dtype)
@@ -205,10 +204,10 @@ class Numbering:
         return self.table.node("key", (), (self.table.const(np.asarray(data)),), shape, dtype)
 
     def jaxpr_key(self, jaxpr: Any) -> Hashable:
-        """What a jaxpr computes, as a key: the nodes of its outputs on placeholders for its inputs.
+        """Return a key for the function that a jaxpr computes: the nodes of its outputs for placeholder inputs.
 
-        The jaxpr is closed, so its nodes hold placeholders of this one scope only: two keys are equal exactly where
-        the outputs are the same expressions of the inputs. Effects inside are ordered from a token of their own.
+        The jaxpr is closed, so its nodes contain only placeholders of this scope: two keys are equal exactly if the
+        outputs are the same expressions of the inputs. Effects inside are ordered from a separate token.
         """
         inner, consts = opened(jaxpr)
         how = self.whole is None, bool(self.cotangents) and self.enclosing.in_written_rule()
@@ -230,7 +229,7 @@ class Numbering:
         finally:
             self.token, table.place = token, place
         if table.fresh_count == made:
-            table.kept_alive.append(inner)  # its id is only good for as long as it lives
+            table.kept_alive.append(inner)  # keeps its id from being reused
             self._keys[id(inner), how] = key, table.zeros_left_out > since
         return key
 

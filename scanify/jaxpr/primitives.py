@@ -1,11 +1,11 @@
-"""The table of primitives: what is known of jax's own by their names alone. It imports nothing.
+"""Properties of jax's primitives, by name. This module imports nothing.
 
-The prover reads it, and so does the checker of certificates, which shares nothing else with the prover.
+It is used by the prover and by the checker of certificates, which share nothing else.
 """
 
-# custom_jvp_call and custom_vjp_call stand for their primal function. What their rules compute is proved on the
-# jaxprs of derivatives, where jax has applied the rules and no custom call is left. linear_call stands for its
-# function, composite for its decomposition, custom_partitioning for what it computes on one device.
+# custom_jvp_call and custom_vjp_call are replaced by their primal function. Their rules are proved on the jaxprs of
+# derivatives, where jax has applied them and no custom call is left. linear_call is replaced by its function, composite
+# by its decomposition, custom_partitioning by its computation on one device.
 CALLS = {
     "jit",
     "pjit",
@@ -26,8 +26,7 @@ CALLS = {
     "xla_metadata_call",
 }
 
-# Each gives back its operands.
-# name: jax.ad_checkpoint.checkpoint_name. device_put: the policies that offload.
+# Primitives that return their operands. name: jax.ad_checkpoint.checkpoint_name. device_put: policies that offload.
 IDENTITIES = {
     "copy",
     "copy_p",
@@ -41,10 +40,10 @@ IDENTITIES = {
     "stop_gradient",
 }
 
-# Parameters that say where or how something is computed, and not what.
+# Parameters that determine where or how something is computed, but not its value.
 IRRELEVANT = {"out_sharding", "sharding"}
 
-# Parameters that the avals of the outputs say, too, by the primitive.
+# Parameters that the avals of the outputs determine as well, by primitive.
 SAID_TWICE = {
     "broadcast_in_dim": {"shape"},
     "convert_element_type": {"new_dtype", "weak_type"},
@@ -54,21 +53,21 @@ SAID_TWICE = {
     "reshape": {"new_sizes"},
 }
 
-# Of two operands of these either may come first: the result has the same bits.
+# Commutative operations: swapping the operands gives the same bits.
 COMMUTE = frozenset({"add", "mul", "and", "or", "xor", "eq", "ne"})
 
-# No functions of their operands, though they have no effects: `lax.rng_uniform` draws from a generator of the device,
-# `lax.empty` is whatever stands in memory (`jnp.empty` is one from jax 0.12 on), an infeed is what comes next.
+# Not functions of their operands, although they have no effects: `lax.rng_uniform` draws from a generator of the
+# device, `lax.empty` is uninitialised memory (`jnp.empty` uses it since jax 0.12), an infeed is the next input.
 STATEFUL = {"rng_uniform", "empty", "infeed"}
 
-# Operations of each element whose operands may be of rank 0, or have dimensions of size 1, where the others have more,
-# beside those that are folded. jax writes literals so, and vmap what it does not batch.
+# Elementwise operations whose operands may have rank 0 or dimensions of size 1 where the others have more, besides
+# those that are folded. jax writes literals that way, and vmap unbatched operands.
 SPREAD = frozenset(
     {"atan2", "clamp", "complex", "div", "igamma", "igammac", "nextafter", "pow", "rem", "select_n", "shift_left"}
     | {"shift_right_arithmetic", "shift_right_logical"}
 )
 
-# Beside the sign of a zero that they give, these give the same for 0.0 and -0.0: whatever the dtype,
+# Operations that distinguish 0.0 from -0.0 at most by the sign of a zero in the result: for all dtypes,
 LINEAR = frozenset(
     "add add_any sub neg mul dot_general conv_general_dilated reduce_sum cumsum psum real imag conj complex copy "
     "reshape squeeze expand_dims transpose broadcast broadcast_in_dim concatenate pad slice dynamic_slice gather rev "
@@ -78,7 +77,7 @@ LINEAR = frozenset(
     "ppermute pvary reduce_scatter fft ragged_dot_general scatter-sub scatter-mul broadcast_to cumprod reduce_prod "
     "reduce_and reduce_or reduce_xor with_memory_space_constraint".split()
 )
-# and of real numbers.
+# and for real numbers.
 REAL = frozenset(
     "abs exp exp2 expm1 log log1p sin cos tan tanh sinh cosh asin asinh atan acosh acos atanh sqrt cbrt logistic erf "
     "erfc erf_inv sign floor ceil round max min clamp reduce_max reduce_min reduce_precision cummax cummin "
@@ -86,8 +85,8 @@ REAL = frozenset(
     "one_minus_square reduce_window_max reduce_window_min pmax pmin scatter-max scatter-min".split()
 )
 
-# Operations of each element, beside conversions, that say nothing of what elements stand beside it. Their operands may
-# be spread (SPREAD, and what is folded) but are of one shape then.
+# Elementwise operations, besides conversions: elements do not depend on their neighbours. Operands may be broadcast
+# (SPREAD, and folded operations), but then have one shape.
 EACH = frozenset(
     "abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e bitcast_convert_type cbrt ceil clamp clz "
     "complex conj copy_sign cos cosh digamma div eq erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igammac imag "

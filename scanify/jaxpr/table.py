@@ -1,10 +1,9 @@
-"""One hash-consed table of values: two expressions are the same value exactly where they have the same number.
+"""A hash-consed table of values: two expressions are the same value exactly if they have the same number.
 
-Global value numbering (Alpern, Wegman, Zadeck, "Detecting equality of variables in programs", POPL 1988; Click,
-"Global code motion, global value numbering", PLDI 1995), over straight-line programs, which is what a jaxpr is once
-its calls are inlined. A node is an operation, its parameters, its input nodes and its aval (shape and dtype; a weak
-type is no part of a value). Nodes are numbered in order of creation, so an input always has a smaller number than
-what reads it.
+This is global value numbering (Alpern, Wegman, Zadeck, "Detecting equality of variables in programs", POPL 1988; Click,
+"Global code motion, global value numbering", PLDI 1995) over straight-line programs, such as a jaxpr with inlined
+calls. A node is an operation, its parameters, its input nodes and its aval (shape and dtype; a weak type is not part of
+a value). Nodes are numbered in order of creation, so an input always has a smaller number than its users.
 """
 
 import hashlib
@@ -17,12 +16,12 @@ from scanify.jaxpr.primitives import COMMUTE
 
 Shape = tuple[int, ...]
 
-# What a node of a constant keeps to be computed with; beyond this a constant is only compared, by its digest.
+# The size up to which constants can be folded; larger ones are only compared, by digest.
 FOLDABLE_ELEMENTS = 1 << 20
 
 
 class Place(NamedTuple):
-    """Where a program computes something: the equation, the equations of the calls around it, the scan iterations."""
+    """The place of a computation: the equation, the equations of enclosing calls, and the scan iterations."""
 
     equation: Any
     calls: tuple[Any, ...] = ()
@@ -30,8 +29,7 @@ class Place(NamedTuple):
 
 
 class Table:
-    """Nodes, by number. `op` names a primitive of jax, or one of ours: input, const, fill, bound, out, token,
-    fresh."""
+    """Nodes, by number. `op` names a primitive of jax or one of ours: input, const, fill, bound, out, token, fresh."""
 
     def __init__(self, alike: Any = None) -> None:
         self.alike = alike
@@ -48,16 +46,17 @@ class Table:
         self._number: dict[Hashable, int] = {}
         self.fresh_count = 0
         self._answers: dict[Hashable, tuple[int | None, bool]] = {}
-        # Zeros that were left out of sums of derivatives so far, and whether none may be (`scanify.jaxpr.rules.signs`).
+        # The number of zeros omitted so far from sums of derivatives, and whether none may be
+        # (`scanify.jaxpr.rules.signs`).
         self.zeros_left_out = 0
         self.exact = False
 
     def once(self, find: Callable[..., int | None], *given: Hashable) -> int | None:
-        """What `find` says of values of the table, found once: what operations share would be looked at again on every
-        path to it, of which there may be as many as two to the number of operations.
+        """Return the result of `find` on values of the table, memoised.
 
-        Where zeros may be left out of sums it is another answer than where not, and those that are left out on the way
-        are counted for everyone who asks.
+        Otherwise shared operations would be visited on every path to them, of which there may be exponentially many.
+        Results differ depending on whether zeros may be omitted from sums, and omitted zeros are counted for every
+        caller.
         """
         key = (find, given, self.exact)
         known = self._answers.get(key)
@@ -70,7 +69,7 @@ class Table:
         return known[0]
 
     def node(self, op: str, params: Hashable, inputs: Iterable[int], shape: Shape, dtype: Any) -> int:
-        """The number of this expression, the same for every equal expression."""
+        """Return the number of this expression, the same for every equal expression."""
         inputs = tuple(inputs)
         swapped = op in COMMUTE and len(inputs) == 2 and inputs[0] > inputs[1]
         key = (op, params, inputs[::-1] if swapped else inputs, shape, dtype)
@@ -88,13 +87,13 @@ class Table:
         return number
 
     def fresh(self, why: str, inputs: Iterable[int], shape: Shape, dtype: Any) -> int:
-        """A value equal to nothing, itself computed again included: what is not understood must never be proved."""
+        """Return a value equal to nothing, not even to itself computed again, so that it is never proved equal."""
         self.notes[why] = None
         self.fresh_count += 1
         return self.node("fresh", (why, self.fresh_count), inputs, shape, dtype)
 
     def const(self, value: np.ndarray[Any, Any]) -> int:
-        """A constant, by dtype, shape and bytes, so that 0.0 and -0.0 differ and a NaN equals itself."""
+        """Return a constant, identified by dtype, shape and bytes: 0.0 and -0.0 differ, and a NaN equals itself."""
         value = np.asarray(value)
         if value.size == 0:
             return self.fill(np.zeros((), value.dtype), value.shape)
@@ -109,19 +108,19 @@ class Table:
         return number
 
     def fill(self, scalar: Any, shape: Shape) -> int:
-        """An array of one value; with shape () a scalar constant."""
+        """An array filled with one value; a scalar constant if the shape is ()."""
         scalar = np.asarray(scalar)
         return self.node("fill", scalar.tobytes(), (), shape, scalar.dtype)
 
     def zeros(self, shape: Shape, dtype: Any) -> int:
-        """Zeros; of a dtype that numpy does not know (keys) only the empty array, which has one value."""
+        """Zeros; for a dtype unknown to numpy (keys), only the empty array."""
         if isinstance(dtype, np.dtype):
             return self.fill(np.zeros((), dtype), shape)
         assert 0 in shape
         return self.node("empty", (), (), shape, dtype)
 
     def fill_value(self, number: int) -> np.ndarray[Any, Any]:
-        """The scalar of a fill node, shape ()."""
+        """The scalar of a fill node, with shape ()."""
         raw = self.params[number]
         assert isinstance(raw, bytes)
         dtype = self.dtype[number]
@@ -129,7 +128,7 @@ class Table:
         return np.frombuffer(raw, dtype, 1).reshape(()) if dtype.itemsize else np.zeros((), dtype)
 
     def is_zero(self, number: int) -> bool:
-        """Whether it is zeros whose bits are all zero: -0.0 is not such a zero."""
+        """True for zeros whose bits are all zero, which excludes -0.0."""
         if self.op[number] != "fill":
             return False
         raw = self.params[number]
@@ -137,7 +136,7 @@ class Table:
         return isinstance(raw, bytes) and not any(raw) and self.dtype[number].name != "float8_e8m0fnu"
 
     def value(self, number: int, at_most: int = 4096) -> np.ndarray[Any, Any] | None:
-        """The numbers of a constant of up to `at_most` elements, or None where it is no constant or larger."""
+        """The values of a constant of up to `at_most` elements, or None for any other value."""
         if self.op[number] == "fill" and int(np.prod(self.shape[number])) <= at_most:
             return np.broadcast_to(self.fill_value(number), self.shape[number])
         array = self.arrays.get(number)

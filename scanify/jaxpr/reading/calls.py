@@ -1,19 +1,19 @@
-"""Primitives that compute what a jaxpr in their parameters computes, and primitives that give back their operands.
+"""Primitives that compute a jaxpr in their parameters, and primitives that return their operands.
 
-Both disappear: what is compiled apart, rematerialised, named for a policy, kept in another memory or placed on other
-devices has the same value. A call is followed into its jaxpr under the name of the parameter that holds it.
+Both are removed: compiling separately, rematerialising, naming for a policy, and moving to other memory or devices do
+not change values. The jaxpr of a call is found in the parameter that holds it.
 """
 
 from typing import Any
 
 from scanify.jaxpr.primitives import CALLS
 
-# The parameter that holds the jaxpr of a call, by the names it has had.
+# The parameter that holds the jaxpr of a call; its name differs between versions of jax.
 CALLED = ("jaxpr", "call_jaxpr", "call", "callee")
 
 
 def callee(equation: Any) -> tuple[Any, tuple[Any, ...]] | None:
-    """The open jaxpr and its constants that a call computes, or None where the equation is no call known here."""
+    """Return the open jaxpr and its constants that a call computes, or None if the equation is not a known call."""
     if equation.primitive.name not in CALLS:
         return None
     called = [equation.params[name] for name in CALLED if name in equation.params]
@@ -30,7 +30,7 @@ def callee(equation: Any) -> tuple[Any, tuple[Any, ...]] | None:
 
 
 def opened(jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The jaxpr without its constants, and the constants."""
+    """Split a jaxpr into an open jaxpr and its constants."""
     if hasattr(jaxpr, "consts"):
         inner = jaxpr.jaxpr if hasattr(jaxpr, "jaxpr") else jaxpr
         return inner, tuple(jaxpr.consts)
@@ -38,7 +38,7 @@ def opened(jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def children(equation: Any) -> list[Any]:
-    """The jaxprs among the parameters of an equation, those in tuples (branches) included."""
+    """Return the jaxprs in the parameters of an equation, including those in tuples (branches)."""
     found = []
     for value in equation.params.values():
         items = value if isinstance(value, tuple | list) else (value,)

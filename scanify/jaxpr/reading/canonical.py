@@ -1,9 +1,9 @@
-"""Parameters of primitives as keys that are equal only where the parameters mean the same.
+"""Convert parameters of primitives to keys that are equal only if the parameters mean the same.
 
-Python's own equality will not do: True == 1 == 1.0, 0.0 == -0.0, and a NaN is not itself. Every value is tagged with
-its type, floats go by their bits, arrays by dtype, shape and bytes, pytrees by the key of what their nodes keep.
-Functions are equal if they are the same object, or run the same code over the same globals with equal captured values
-and keep nothing from one call to the next. What is none of these raises `NotUnderstood`.
+Python's own equality is not suitable: True == 1 == 1.0, 0.0 == -0.0, and a NaN is not equal to itself. Every value is
+tagged with its type; floats are compared by bits, arrays by dtype, shape and bytes, pytrees by the key of their nodes'
+auxiliary data. Functions are equal if they are the same object, or run the same code with the same globals and equal
+captured values, and keep no state between calls. For anything else, `NotUnderstood` is raised.
 """
 
 import dataclasses
@@ -24,17 +24,17 @@ from scanify.jaxpr.reading.equinox_errors import messages
 
 
 class NotUnderstood(Exception):
-    """A parameter whose meaning is not known: nothing may be proved through it."""
+    """A parameter has an unknown meaning, so that nothing can be proved about its equation."""
 
 
-# Exact types: a subclass may mean something else by the same number.
+# Exact types: a subclass may give the same number another meaning.
 _PLAIN = frozenset({str, bytes, bool, int})
 
 
 class Alike:
-    """Functions of two versions that run the same code over the same: each is spelled as the first of its kind.
+    """Identifies functions of two versions that run the same code: each is replaced by the first equal one.
 
-    `same` says whether two functions do, whatever they have captured.
+    `same` compares two functions without their captured values.
     """
 
     def __init__(self, same: Callable[[types.FunctionType, types.FunctionType], bool]) -> None:
@@ -42,7 +42,7 @@ class Alike:
         self._known: dict[Hashable, list[types.FunctionType]] = {}
 
     def first(self, function: types.FunctionType) -> types.FunctionType:
-        """The first function that was asked for and is the same; itself where there is none."""
+        """Return the first function seen that is the same, or else the function itself."""
         code = function.__code__
         known = self._known.setdefault((function.__qualname__, code.co_code), [])
         for each in known:
@@ -55,10 +55,10 @@ class Alike:
 
 
 class Canonical:
-    """Makes keys. `jaxpr_key` says what a jaxpr in a parameter computes; `alive` keeps what is compared by identity.
-    `alike` knows functions of two versions that are the same.
+    """Creates keys. `jaxpr_key` returns a key for a jaxpr in a parameter; `alive` keeps objects compared by id alive.
 
-    An identity is only good for as long as the object lives, so every object whose `id` enters a key is kept.
+    `alike` identifies equal functions of two versions. An id is unique only as long as the object lives, so every
+    object whose id is part of a key is kept alive.
     """
 
     def __init__(self, jaxpr_key: Callable[[Any], Hashable], alive: list[Any], alike: "Alike | None" = None) -> None:
@@ -69,10 +69,10 @@ class Canonical:
         self._captured = 0
 
     def key(self, value: Any) -> Hashable:
-        """A hashable key, equal for two values only if they mean the same.
+        """Return a hashable key, equal for two values only if they mean the same.
 
         Raises:
-            NotUnderstood: no rule here knows the value's type.
+            NotUnderstood: no rule handles the value's type.
         """
         kind = type(value)
         if value is None or value is Ellipsis or kind in _PLAIN:
@@ -105,20 +105,20 @@ class Canonical:
         return self._container(value)
 
     def _tree(self, tree: Any) -> Hashable:
-        """jax compares what the nodes of a tree keep by `==`, for which a static field 1 is True."""
+        """Return the key of a tree. jax compares auxiliary data by `==`, for which 1 equals True."""
         data = tree.node_data()
         if data is None:
             return "leaf"
         kind, kept = data
         if isinstance(kept, list):
-            kept = tuple(kept)  # the keys of a dict, made anew for each tree
+            kept = tuple(kept)  # the keys of a dict, as a new list for each tree
         return ("tree", self._same(kind), self.key(kept), tuple(self._tree(child) for child in tree.children()))
 
     def _container(self, value: Any) -> Hashable:
-        if type(value) is types.FunctionType:  # as most of what comes here: it is none of the others
+        if type(value) is types.FunctionType:  # the most frequent case
             return self._callable(value)
         if self._captured and _may_be_written(value):
-            # Two functions that write to two lists do not do the same, however equal the lists.
+            # Functions that modify two lists differ, even if the lists are equal.
             return self._same(value)
         if isinstance(value, tuple | list):
             return (self._same(type(value)), tuple(self.key(item) for item in value))
@@ -138,7 +138,7 @@ class Canonical:
         if any(base.__name__ == "HiPrim" and _from_jax(base) for base in type(value).__mro__) and _from_jax(
             type(value)
         ):
-            # A primitive of jax's that is an object, which can be called, with what it is given beside arrays.
+            # A primitive object of jax that can be called, with its parameters besides arrays.
             return ("primitive", self._same(type(value)), self.key(dict(sorted(vars(value).items()))))
         if callable(value):
             return self._callable(value)
@@ -161,7 +161,7 @@ class Canonical:
         return ("function", where, self._bound(value.__defaults__), self._cells(value), self._bound(named))
 
     def _cells(self, function: types.FunctionType) -> Hashable:
-        """What a function captured. A name that another function writes to is a place and no value."""
+        """Return the key of captured values. A name that another function assigns is compared by cell, not by value."""
         keys = []
         written = _written_elsewhere(function)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -172,13 +172,13 @@ class Canonical:
         return tuple(keys)
 
     def _captured_by(self, function: types.FunctionType, value: Any) -> Hashable:
-        """`jax.debug.callback` keeps those arguments that are no arrays in a dict that it makes and then only reads."""
+        """Handle `jax.debug.callback`, which stores its static arguments in a new dict that it only reads."""
         if type(value) is dict and function.__module__ == "jax._src.debugging":
             return ("dict", self._bound(tuple(value.items())))
         return self._bound(value)
 
     def _bound(self, value: Any) -> Hashable:
-        """What a function has been given to keep: where that can be written to, it is itself and no equal."""
+        """Return the key of a value stored by a function: mutable values are compared by id."""
         self._captured += 1
         try:
             return self.key(value)
@@ -186,7 +186,7 @@ class Canonical:
             self._captured -= 1
 
     def _other(self, value: Any) -> Hashable:
-        """Some objects of jax are trusted with their own equality; any other object is equal only to itself."""
+        """Return the key of an object: trusted objects of jax are compared by equality, others by id."""
         kind = type(value)
         if _is_trusted(kind) and "__eq__" in _own(kind) and "__hash__" in _own(kind):
             try:
@@ -201,8 +201,9 @@ class Canonical:
         return ("identity", id(value))
 
 
-# Modules of jax whose objects are equal where they mean the same: avals and dtypes, meshes and shardings, effects. Not
-# its wrappers of functions: `jax._src.util.HashablePartial` is equal to another of the same code, whatever it captured.
+# Modules of jax whose objects are equal only if they mean the same: avals, dtypes, meshes, shardings, effects. Wrappers
+# of functions are excluded: `jax._src.util.HashablePartial` is equal to any other with the same code, whatever it
+# captured.
 _TRUSTED = (
     "jax._src.core",
     "jax._src.dtypes",
@@ -231,22 +232,22 @@ def _may_be_written(value: Any) -> bool:
     return parameters is not None and not parameters.frozen
 
 
-# What writes to a name that a function closes over, or to an attribute, which a function has too.
+# Instructions that assign a captured name or an attribute; functions have attributes as well.
 _WRITES = {"STORE_DEREF", "DELETE_DEREF", "STORE_ATTR", "DELETE_ATTR"}
 _WRITERS = {"setattr", "delattr", "vars", "__dict__", "__setattr__"}
 
 
 def keeps_state(function: types.FunctionType) -> bool:
-    """Whether a call may change what the next call of the same function does, and of no other with equal contents.
+    """True if a call of a function may change the result of its next call, but not of an equal function.
 
-    Such is a callback that counts its calls in a name of the function around it, or in an attribute of itself.
+    An example is a callback that counts its calls in a captured name or in an attribute of itself.
     """
     return bool(function.__dict__) or _writes(function.__code__)
 
 
 @functools.lru_cache(maxsize=4096)
 def _writes(whole: types.CodeType) -> bool:
-    """Whether a function of this code writes to a name that it closes over, or to an attribute."""
+    """True if a function with this code assigns a captured name or an attribute."""
     free = set(whole.co_freevars)
     waiting = [whole]
     while free and waiting:
@@ -261,7 +262,7 @@ def _writes(whole: types.CodeType) -> bool:
 
 
 def _references(function: types.FunctionType) -> int:
-    """The most references that a cell of the function has."""
+    """Return the largest reference count among the cells of a function."""
     return max(map(sys.getrefcount, function.__closure__ or ()), default=0)
 
 
@@ -269,14 +270,15 @@ def _closed(value: Any) -> Any:
     return lambda: value
 
 
-# What `_references` counts of a cell that one function alone holds.
+# The result of `_references` for a cell that belongs to one function only.
 _ALONE = _references(_closed(None))
 
 
 def _written_elsewhere(function: types.FunctionType) -> frozenset[str]:
-    """The names a function closes over to which another function may write, one that was made beside it or in it.
+    """Return the captured names that another function may assign.
 
-    It must hold the same cell, and say `nonlocal` in the same file. A file that cannot be read may say anything.
+    That function must share the cell and contain `nonlocal`, so it is in the same file. If the file cannot be read, all
+    names are returned.
     """
     code = function.__code__
     if _references(function) <= _ALONE:
@@ -290,7 +292,7 @@ def _written_elsewhere(function: types.FunctionType) -> frozenset[str]:
 
 
 def _own(kind: type) -> set[str]:
-    """The names that a class or one of its bases other than `object` defines."""
+    """Return the names defined by a class or its bases other than `object`."""
     return {name for base in kind.__mro__ if base is not object for name in vars(base)}
 
 

@@ -1,8 +1,8 @@
-"""The callbacks of `equinox.error_if`, by what they raise.
+"""Compare the callbacks of `equinox.error_if` by the errors they raise.
 
-Each trace makes functions that close over the messages and over the stack of that trace, which is shown and decides
-nothing; so two traces of one program never hold equal callbacks. A function is taken for one of these only if its code
-is what the source of `equinox._errors` compiles to, and the stack is used as it is known to be.
+Each trace creates functions that close over the messages and the stack of that trace, which is only shown; so two
+traces of one program never have equal callbacks. A function is recognised only if its code is compiled from the source
+of `equinox._errors` and uses the stack in the expected way.
 """
 
 import dis
@@ -13,15 +13,15 @@ from functools import cache
 
 _MODULE = "equinox._errors"
 
-# What each function closes over. With `on_error="raise"` the second says on a TPU what the first cannot raise there.
+# The captured names of each function. With `on_error="raise"`, the second reports on a TPU what the first cannot.
 _CLOSURES = {"_error.<locals>.raises": ("msgs", "stack"), "_error.<locals>.tpu_msg": ("msgs",)}
 
-# `_jit.last_error_info = (msg, stack)`: kept for `equinox.filter_jit`, which shows it with the message.
+# `_jit.last_error_info = (msg, stack)`: stored for `equinox.filter_jit`, which shows it with the message.
 _SHOWN = [("BUILD_TUPLE", 2), ("LOAD_GLOBAL", "_jit"), ("STORE_ATTR", "last_error_info")]
 
 
 def messages(function: types.FunctionType) -> tuple[str, ...] | None:
-    """The messages of a callback of `equinox.error_if`, or None where the function is anything else."""
+    """Return the messages of a callback of `equinox.error_if`, or None for any other function."""
     module = sys.modules.get(_MODULE)
     if module is None or function.__globals__ is not vars(module) or function.__defaults__ or function.__kwdefaults__:
         return None
@@ -37,7 +37,7 @@ def messages(function: types.FunctionType) -> tuple[str, ...] | None:
 
 @cache
 def _compiled(module: types.ModuleType) -> tuple[types.CodeType, ...]:
-    """The code of the functions known here that the module's source has, whatever has been put in their place."""
+    """Return the code of the known functions from the module's source, even if they were replaced at run time."""
     try:
         whole = module.__loader__.get_code(_MODULE)  # type: ignore[union-attr]
     except (AttributeError, ImportError, OSError):
@@ -54,7 +54,7 @@ def _inside(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _only_shown(code: types.CodeType) -> bool:
-    """Whether the stack goes into what is shown with an error, and nowhere else."""
+    """True if the stack is only used for the error that is shown."""
     steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
     uses = [at for at, (_, name) in enumerate(steps) if name == "stack"]
     return len(uses) == 1 and steps[uses[0]][0] == "LOAD_DEREF" and steps[uses[0] + 1 : uses[0] + 4] == _SHOWN

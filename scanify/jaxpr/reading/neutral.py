@@ -1,8 +1,8 @@
-"""What a traced program is, as a digest that is the same in every process.
+"""A digest of a traced program that is the same in every process.
 
-Two processes that trace one version get the same digest, unless something else than the version decides what is traced.
-Operations count with their parameters and avals, constants by their bytes, functions in parameters by their code and by
-what the code finds; places in the source do not count.
+Two processes that trace the same version get the same digest, unless the trace depends on something else. Operations
+count with their parameters and avals, constants with their bytes, functions in parameters with their code and the
+values it reads; source locations are ignored.
 """
 
 import dataclasses
@@ -24,13 +24,13 @@ _DEPTH = 12
 
 
 def digest(*programs: Any) -> str:
-    """The digest of `ClosedJaxpr`s, arrays, texts and tuples of these."""
+    """Return the digest of `ClosedJaxpr`s, arrays, strings and tuples of these."""
     writer = _Writer()
     return hashlib.sha256("\n".join(writer.text(each, 0) for each in programs).encode("utf-8", "replace")).hexdigest()
 
 
 class _Writer:
-    """Spells values; what was spelled once is spelled by its digest."""
+    """Serialises values; a shared object is replaced by its digest."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, str]] = {}
@@ -41,7 +41,7 @@ class _Writer:
             return repr(value)
         if isinstance(value, float | complex) and type(value) in (float, complex):
             return f"{type(value).__name__} {np.asarray(value).tobytes().hex()}"
-        if isinstance(value, types.ModuleType):  # that of NumPy has a `shape` and a `dtype`
+        if isinstance(value, types.ModuleType):  # the module numpy has a `shape` and a `dtype`
             return f"module {value.__name__}"
         if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
             return self._once(value, depth, self._program)
@@ -120,10 +120,10 @@ class _Writer:
 
     def _function(self, function: types.FunctionType, depth: int) -> str:
         said = messages(function)
-        if said is not None:  # what it keeps beside them is the stack of this trace
+        if said is not None:  # it also captures the stack of this trace
             return f"raises {said}"
         held = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        # What jax remembers of the calls of a rule depends on what ran before.
+        # jax caches data about the calls of a rule, which depends on earlier traces.
         remembers = function.__qualname__ == "_memoize.<locals>.memoized" and function.__module__.startswith("jax.")
         cells = [_contents(cell) for name, cell in held if not (remembers and name == "cells")]
         given = self.text([function.__defaults__, function.__kwdefaults__, cells], depth)
@@ -136,7 +136,7 @@ class _Writer:
 
 
 def _found(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """What the code of a function finds by its names: global variables, and what it takes from modules."""
+    """Yield the values that the code of a function reads by name: globals, and attributes of modules."""
     names = sorted(set(function.__code__.co_names))
     for name in names:
         held = function.__globals__.get(name)
@@ -180,5 +180,5 @@ def _said(value: Any) -> str:
         return f"{getattr(value, '__module__', '')}.{value.__qualname__}"
     try:
         return repr(value)
-    except Exception:  # what an object says of itself may be anything
+    except Exception:  # `__repr__` of any object may raise
         return ""

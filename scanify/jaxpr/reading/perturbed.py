@@ -1,8 +1,8 @@
-"""Which inputs of a function with derivative rules depend on which leaves, and which outputs it reaches.
+"""Find the leaves that inputs of functions with derivative rules depend on, and the outputs they reach.
 
-A rule may read which of its own inputs are differentiated (`perturbed` of equinox, `symbolic_zeros` of jax), and which
-of its outputs have a cotangent. Both follow from the leaves that are differentiated and the outputs that are used, so
-the choices of these that a rule tells apart can be listed, and one of each kind be compared.
+A rule may read which of its inputs are differentiated (`perturbed` in equinox, `symbolic_zeros` in jax), and which of
+its outputs have a cotangent. Both follow from the differentiated leaves and the used outputs, so the choices of these
+that a rule can distinguish are enumerated, and one of each kind is compared.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from scanify.jaxpr.reading.calls import callee, children, opened
 from scanify.jaxpr.reading.scan import read_scan
 from scanify.jaxpr.reading.user_rules import has_batching_rules, is_rule, reads_zeros
 
-# Of more patterns than this for one function not all are listed.
+# The number of patterns up to which all are listed for a function.
 MOST = 64
-# Their derivative is zero, so what they give is never differentiated.
+# Primitives whose derivative is zero, so that their results are never differentiated.
 _FLAT = {"stop_gradient", "floor", "ceil", "round", "sign", "nextafter"}
 
 Pattern = tuple[bool, ...]
@@ -27,7 +27,7 @@ Pattern = tuple[bool, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """The leaves that are differentiated and the outputs that are used, as numbers of groups."""
+    """The differentiated leaves and the used outputs, as numbers of groups."""
 
     leaves: frozenset[int]
     outputs: frozenset[int]
@@ -35,8 +35,10 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """A call of a function whose rule reads zeros: per input the groups of leaves that it depends on, and per output
-    the outputs of the program that it reaches. Calls with one `rule` call the same one.
+    """A call of a function whose rule reads zeros.
+
+    For each input, `inputs` has the groups of leaves that it depends on; for each output, `outputs` has the outputs of
+    the program that it reaches. Calls with the same `rule` call the same function.
     """
 
     rule: int
@@ -44,19 +46,19 @@ class Site:
     outputs: tuple[frozenset[int], ...]
 
     def seen(self, choice: Choice) -> tuple[int, Pattern, Pattern]:
-        """What the rule is told under a choice."""
+        """Return the patterns that the rule sees under a choice."""
         return self.rule, _pattern(self.inputs, choice.leaves), _pattern(self.outputs, choice.outputs)
 
     def seen_by(self, leaves: frozenset[int]) -> tuple[int, Pattern]:
-        """What a batching rule is told if these leaves are batched."""
+        """Return the pattern that a batching rule sees if these leaves are batched."""
         return self.rule, _pattern(self.inputs, leaves)
 
     def choices_of_inputs(self) -> tuple[list[frozenset[int]], bool]:
-        """As `choices`, of the leaves alone."""
+        """Like `choices`, for the leaves only."""
         return _closed(self.inputs)
 
     def choices(self) -> tuple[list[Choice], bool]:
-        """A choice for each of the patterns that the rule may see; and whether there are more than are listed."""
+        """Return a choice for each pattern that the rule may see, and whether there are more than are listed."""
         found, more = zip(*(_closed(each) for each in (self.inputs, self.outputs)), strict=True)
         return [Choice(leaves, outputs) for leaves in found[0] for outputs in found[1]], any(more)
 
@@ -66,7 +68,7 @@ def _pattern(groups: Sequence[frozenset[int]], chosen: frozenset[int]) -> Patter
 
 
 def _closed(groups: Sequence[frozenset[int]]) -> tuple[list[frozenset[int]], bool]:
-    """For each pattern that some choice gives, the largest choice that does."""
+    """Return the largest choice for each possible pattern."""
     members: frozenset[int] = frozenset().union(*groups)
     seen = {_pattern(groups, frozenset([each])) for each in members}
     waiting, singles = list(seen), list(seen)
@@ -86,10 +88,10 @@ def _closed(groups: Sequence[frozenset[int]]) -> tuple[list[frozenset[int]], boo
 
 
 def sites(program: Any, groups: Sequence[int | None], *, batching: bool = False) -> list[Site]:
-    """The calls in a `ClosedJaxpr` of functions whose rules read zeros. `groups`: the group of each input that may be
-    differentiated, None for others. The outputs are numbered in their order.
+    """Return the calls in a `ClosedJaxpr` of functions whose rules read zeros.
 
-    With `batching`, calls whose batching rule somebody wrote: it reads which of its inputs are batched.
+    `groups` has the group of each input that may be differentiated, None for others. Outputs are numbered in order.
+    With `batching`, return the calls with a custom batching rule, which reads which of its inputs are batched.
     """
     if not (has_batching_rules if batching else reads_zeros)(program):
         return []
@@ -128,7 +130,7 @@ def _reached(edges: Sequence[tuple[int, int]], starts: Sequence[tuple[int, int]]
 
 @dataclass(eq=False)
 class _Graph:
-    """The values of a program that may be differentiated, as numbers, and which is computed from which."""
+    """The values of a program that may be differentiated, as numbers, and the dependencies between them."""
 
     batching: bool = False
     edges: list[tuple[int, int]] = field(default_factory=list)
@@ -136,7 +138,7 @@ class _Graph:
     count: int = 0
 
     def new(self, var: Any) -> int | None:
-        """A number for a value; None for integers, truth values and keys, which have no derivative."""
+        """Return a number for a value; None for integers, booleans and keys, which have no derivative."""
         dtype = getattr(var.aval, "dtype", None)
         if dtype is None or not (self.batching or jnp.issubdtype(dtype, jnp.inexact)):
             return None
@@ -147,7 +149,7 @@ class _Graph:
         self.edges += [(a, b) for a in starts if a is not None for b in ends if b is not None]
 
     def walk(self, jaxpr: Any, inputs: Sequence[int | None]) -> list[int | None]:
-        """Add the equations of an open jaxpr; the numbers of its outputs."""
+        """Add the equations of an open jaxpr, and return the numbers of its outputs."""
         values: dict[Any, int | None] = dict(zip(jaxpr.invars, inputs, strict=True))
         for equation in jaxpr.eqns:
             given = [None if hasattr(atom, "val") else values.get(atom) for atom in equation.invars]
@@ -167,14 +169,14 @@ class _Graph:
         elif children(equation):
             for inner, operands, loops in _inside(equation, given):
                 self.inner(inner, operands, loops, made)
-            # What a choice or a trip count that is batched gives is batched.
+            # If a condition or trip count is batched, so are the results.
             self.join(given if self.batching and name in ("cond", "while") else [], made)
             return made
         self.join(given, made)
         return made
 
     def inner(self, jaxpr: Any, operands: list[list[int | None]], loops: range, made: list[int | None]) -> None:
-        """A jaxpr of a loop or a branch; its first outputs are its inputs at `loops` in the next iteration."""
+        """Add the jaxpr of a loop or branch; its first outputs become its inputs at `loops` in the next iteration."""
         entered = [self.new(var) for var in jaxpr.invars]
         for starts, to in zip(operands, entered, strict=True):
             self.join(starts, [to])
@@ -188,7 +190,7 @@ class _Graph:
 
 
 def _inside(equation: Any, given: list[int | None]) -> Iterator[tuple[Any, list[list[int | None]], range]]:
-    """The jaxprs of an equation, the operands that each of their inputs may be, and which of these are carried."""
+    """Yield the jaxprs of an equation, the possible operands of each input, and which inputs are carried."""
     params, each, none = equation.params, [[node] for node in given], range(0)
     if equation.primitive.name == "scan" and (scan := read_scan(params)) is not None:
         yield opened(scan.jaxpr)[0], each, range(scan.consts, scan.consts + scan.carry)
@@ -197,6 +199,6 @@ def _inside(equation: Any, given: list[int | None]) -> Iterator[tuple[Any, list[
         yield body, each[first:], range(params["body_nconsts"], len(body.invars))
     elif equation.primitive.name == "cond":
         yield from ((opened(branch)[0], each[1:], none) for branch in params["branches"])
-    else:  # not known here: any operand may be any of the inputs
+    else:  # unknown: any operand may be passed to any input
         for inner, _ in map(opened, children(equation)):
             yield inner, [given] * len(inner.invars), none

@@ -1,7 +1,7 @@
-"""Which primitives are jax's own.
+"""Recognise jax's own primitives.
 
-A primitive is known by its name, but anybody can make one of any name (`jax.extend.core.Primitive("add")`). The rules
-speak of those of jax only; any other is itself and no namesake.
+Primitives are recognised by name, but anyone can create one of any name (`jax.extend.core.Primitive("add")`). The rules
+apply only to jax's own; any other primitive is different from its namesake.
 """
 
 import sys
@@ -14,7 +14,7 @@ _looked_at: set[str] = set()
 
 
 def is_own(primitive: Any) -> bool:
-    """Whether a module of jax defines the primitive. Modules that are imported later are looked at when asked."""
+    """True if a module of jax defines the primitive. Modules imported later are searched on demand."""
     if id(primitive) in _own:
         return True
     _look()

@@ -1,20 +1,19 @@
-"""The parameters of `scan`, in one shape for every version of jax.
+"""The parameters of `scan`, in one form for all versions of jax.
 
-jax 0.10 counts operands (`num_consts`, `num_carry`); jax 0.12 describes them by flat trees (`ft_in`, `ft_out`).
-Both in `jax/_src/lax/control_flow/loops.py`.
+jax 0.10 counts operands (`num_consts`, `num_carry`); jax 0.12 describes them by flat trees (`ft_in`, `ft_out`). Both
+are in `jax/_src/lax/control_flow/loops.py`.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-# Every parameter whose meaning is known. `unroll`: how the loop is compiled;
-# `linear`: how it is transposed.
+# All parameters with a known meaning. `unroll` and `linear` affect how the loop is compiled and transposed.
 KNOWN = {"jaxpr", "length", "reverse", "num_consts", "num_carry", "ft_in", "ft_out", "unroll", "linear"}
 
 
 @dataclass(frozen=True)
 class Scan:
-    """`carry, ys = scan(body, consts, carry, xs)`: how many operands are consts and carry; the rest are xs, and ys."""
+    """`carry, ys = scan(body, consts, carry, xs)`: the numbers of consts and carries; the rest are xs, and ys."""
 
     jaxpr: Any
     length: int
@@ -24,7 +23,7 @@ class Scan:
 
 
 def read_scan(params: dict[str, Any]) -> Scan | None:
-    """The scan of an equation's parameters, or None where they have a form that is not known here."""
+    """Parse the parameters of a scan equation, or return None if their form is unknown."""
     if set(params) - KNOWN:
         return None
     if "num_consts" in params:

@@ -1,7 +1,7 @@
-"""Does a program hold functions whose derivatives or batching somebody wrote, and is not what jax makes of them?
+"""Find functions in a program whose derivative or batching rule was written by a user.
 
-Such a rule may ask what is differentiated or batched, and give something else for one argument alone than for all. A
-rule of jax's own does not, and neither does an operation without a rule.
+Such a rule may depend on which arguments are differentiated or batched, and return something else for one argument than
+for all. Rules of jax and operations without a rule do not.
 """
 
 import contextlib
@@ -15,28 +15,28 @@ from scanify.jaxpr.reading.calls import children, opened
 from scanify.jaxpr.reading.primitives import is_own
 
 _JAX = f"{Path(jax.__file__).parent}/"
-# Files of jax whose functions take a transpose or a reverse derivative that somebody wrote.
+# Files of jax whose functions apply a custom transpose or reverse derivative.
 _WRITTEN_TRANSPOSES = frozenset({"custom_derivatives.py", "custom_transpose.py", "solves.py", "hijax.py"})
-# The parameter that holds a rule, by the primitive.
+# The parameter that holds a rule, by primitive.
 _RULES = {"custom_jvp_call": "jvp_jaxpr_fun", "custom_vjp_call": "fwd_jaxpr_thunk", "custom_vjp_call_jaxpr": "fwd"}
 
 
 def has_derivative_rules(program: Any) -> bool:
-    """True if somebody wrote the derivative of a function in a `ClosedJaxpr`."""
+    """True if a `ClosedJaxpr` contains a function with a custom derivative."""
     return _any(program, is_rule)
 
 
 def is_rule(equation: Any) -> bool:
-    """True for a call of a function whose derivative somebody wrote."""
+    """True for a call of a function with a custom derivative."""
     if not is_own(equation.primitive):
         return True
     return equation.primitive.name in _RULES and not _is_jaxs(equation)
 
 
 def reads_zeros(part: Any) -> bool:
-    """True if a rule in a `ClosedJaxpr`, or of an equation, may read what is differentiated and what is not.
+    """True if a rule in a `ClosedJaxpr` or of an equation may depend on which values are differentiated.
 
-    A rule that jax gives zeros for all of that cannot.
+    It cannot if jax passes zeros for the others.
     """
     if hasattr(part, "primitive"):
         return is_rule(part) and bool(part.params.get("symbolic_zeros", True))
@@ -44,14 +44,14 @@ def reads_zeros(part: Any) -> bool:
 
 
 def has_batching_rules(part: Any) -> bool:
-    """True if somebody wrote what a function in a `ClosedJaxpr`, or that of an equation, is under vmap."""
+    """True if a `ClosedJaxpr` or an equation contains a function with a custom batching rule."""
     if hasattr(part, "primitive"):
         return bool(part.primitive.name.startswith("custom_vmap"))
     return _any(part, has_batching_rules)
 
 
 def foreign(program: Any) -> set[int]:
-    """The primitives in a `ClosedJaxpr` that are not of jax. What one is under vmap is the same in every program."""
+    """Return the primitives in a `ClosedJaxpr` that do not belong to jax; the batching rule of each never varies."""
     found: set[int] = set()
 
     def note(equation: Any) -> bool:
@@ -63,7 +63,7 @@ def foreign(program: Any) -> set[int]:
 
 
 class Enclosing:
-    """The equation that is being read and those around it, outermost first."""
+    """The current equation and the enclosing ones, outermost first."""
 
     def __init__(self) -> None:
         self._equations: list[Any] = []
@@ -71,7 +71,7 @@ class Enclosing:
 
     @contextlib.contextmanager
     def __call__(self, equation: Any) -> Iterator[None]:
-        """Inside, `equation` is being read."""
+        """Make `equation` the current one."""
         self._equations.append(equation)
         try:
             yield
@@ -79,7 +79,7 @@ class Enclosing:
             self._equations.pop()
 
     def in_written_rule(self, *, around: bool = False) -> bool:
-        """True if somebody wrote the transpose that computes this equation, or, `around`, one that holds it."""
+        """True if a custom transpose computes this equation or an enclosing one; with `around`, only the latter."""
         return any(map(self._is_written, self._equations[:-1] if around else self._equations))
 
     def _is_written(self, equation: Any) -> bool:
@@ -115,7 +115,7 @@ def _any(program: Any, asked: Any) -> bool:
 
 
 def _is_jaxs(equation: Any) -> bool:
-    """Whether both a function and its rule are from files of jax."""
+    """True if a function and its rule are both from files of jax."""
     called = equation.params.get("call_jaxpr")
     infos = [
         getattr(equation.params.get(_RULES[equation.primitive.name]), "debug_info", None),

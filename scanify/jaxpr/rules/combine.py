@@ -1,6 +1,6 @@
 """Normal forms of two operations that work row by row: sums of cotangents, and a choice between branches.
 
-Both go into concatenations piece by piece, so that what is computed for one layer's row is found as that row.
+Both are pushed into concatenations piece by piece, so that the result for a layer's row is found as a row.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,15 +23,15 @@ from scanify.jaxpr.table import Table
 
 
 def add_any(table: Table, values: Sequence[int]) -> int:
-    """The sum of cotangents of one value, as a multiset: order and association are not kept, zeros are left out.
+    """Return the sum of cotangents of one value, as a multiset: without order, association and zeros.
 
-    The one identity here that rounding can see (and the sign of a zero: 0.0 + -0.0 is 0.0). jax specifies no order
-    for the accumulation of cotangents (`add_any` in `jax._src.ad_util`), and a scan accumulates them in a carry that
-    starts from zeros where a loop adds them up directly. It holds for the primitive `add_any`, which no user code can
-    write, and for sums that jax's own transposition makes; a backward rule that somebody wrote keeps its order
-    (`scanify.jaxpr.reading.user_rules.Enclosing`). It holds for what is computed from cotangents of outputs: a call
-    that computes gradients itself, as of an energy, returns what their sum rounds to (`plain_sum`). `add` is never
-    reordered.
+    This is the only identity here that rounding can reveal (and the sign of a zero: 0.0 + -0.0 is 0.0). jax specifies
+    no order for the accumulation of cotangents (`add_any` in `jax._src.ad_util`), and a scan accumulates them in a
+    carry that starts from zeros, where a loop adds them up directly. It holds for the primitive `add_any`, which user
+    code cannot emit, and for sums made by jax's own transposition; a custom backward rule keeps its order
+    (`scanify.jaxpr.reading.user_rules.Enclosing`). It holds for values computed from cotangents of outputs: if a call
+    computes gradients itself, for example of an energy, their rounded sum is part of its result (`plain_sum`). `add` is
+    never reordered.
     """
     shape, dtype = table.shape[values[0]], table.dtype[values[0]]
     terms: list[int] = []
@@ -56,7 +56,7 @@ def add_any(table: Table, values: Sequence[int]) -> int:
 
 
 def _terms(table: Table, core: int) -> list[int]:
-    """What a sum adds up, also where the axes of the sum are permuted; a value that is no sum is its one term."""
+    """Return the terms of a sum, even if its axes are permuted; a value that is not a sum is its only term."""
     if table.op[core] == "add_any":
         return list(table.inputs[core])
     inner = table.inputs[core][0] if table.op[core] == "transpose" else core
@@ -68,7 +68,7 @@ def _terms(table: Table, core: int) -> list[int]:
 
 
 def plain_sum(table: Table, first: int, second: int) -> int:
-    """The sum of two, where it counts in which order more are added: which of the two comes first does not."""
+    """Return the sum of two values if the order of more terms matters; swapping the two does not."""
     shape, dtype = table.shape[first], table.dtype[first]
     terms = sorted(reshape(table, value, solid(shape)) for value in (first, second))
     answer = by_pieces(table, terms, lambda parts: plain_sum(table, *parts))
@@ -79,7 +79,7 @@ def plain_sum(table: Table, first: int, second: int) -> int:
 
 
 def choose(table: Table, index: int, values: Sequence[int]) -> int:
-    """The value that a scalar index names, as `lax.cond` and `lax.switch` choose; equal values need no choice."""
+    """Return the value chosen by a scalar index, as in `lax.cond` and `lax.switch`; equal values need no choice."""
     if len(set(values)) == 1:
         return values[0]
     shape, dtype = table.shape[values[0]], table.dtype[values[0]]
@@ -94,8 +94,9 @@ def choose(table: Table, index: int, values: Sequence[int]) -> int:
 def by_pieces(
     table: Table, values: Sequence[int], combine: Callable[[list[int]], int], at_most: int | None = None
 ) -> int | None:
-    """Values of one shape combined piece by piece, where one of them is a concatenation; None where none is, or where
-    there would be more than `at_most` pieces.
+    """Combine values of one shape piece by piece if one is a concatenation.
+
+    None if none is, or if there would be more than `at_most` pieces.
     """
     axes = [axis_of(table, value) for value in values if table.op[value] == "concat"]
     if not axes:
@@ -134,7 +135,7 @@ def _cut_choice(table: Table, value: int, box: Bounds) -> int:
 
 
 def _join_sums(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Neighbouring sums are a sum of neighbours, where each term of one goes on in a term of the other."""
+    """Join neighbouring sums to a sum of joined terms, if each term of one continues a term of the other."""
     shapes = table.shape[left], table.shape[right]
     terms, others = (list(table.inputs[peel(table, value)]) for value in (left, right))
     if not len(terms) == len(others) <= JOINED_TERMS:
@@ -153,7 +154,7 @@ def _join_sums(table: Table, left: int, right: int, axis: int) -> int | None:
     return add_any(table, joined)
 
 
-# More terms are not matched with each other: it costs the square of their number.
+# More terms are not matched, since the cost is quadratic in their number.
 JOINED_TERMS = 8
 
 JOIN_THROUGH["add_any"] = _join_sums

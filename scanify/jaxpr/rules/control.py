@@ -1,6 +1,6 @@
-"""Rules for control flow: layer scans are unrolled, a choice is made where its index is known.
+"""Rules for control flow: layer scans are unrolled, and a choice with a known index is resolved.
 
-A `while` needs no rule: its two jaxprs are parameters, and compare by what they compute.
+`while` needs no rule: its two jaxprs are parameters, compared by the functions they compute.
 """
 
 from collections.abc import Callable, Hashable
@@ -17,17 +17,18 @@ from scanify.jaxpr.rules.move import row
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
 
-# Scans are unrolled up to this many equations each, calls inside counted (500 layers of 400 equations), and up to so
-# many in the whole program.
+# Limits for unrolling, in equations, including inner calls: per scan (500 layers of 400 equations), and for the
+# whole program.
 UNROLLED_EQUATIONS = 200_000
 UNROLLED_IN_ALL = 500_000
 
 
 def _scan(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """A scan is its body, `length` times, on row i of the xs; the ys are the rows stacked.
+    """Replace a scan by `length` copies of its body on the rows of the xs; the ys are the stacked rows.
 
-    Both forms are sound, so which is chosen decides only what can be proved. A scan that stands in both programs
-    (over time steps, inside a layer) is one node, compared by what its body computes; so is one too long to unroll.
+    Unrolling and keeping a scan are both sound, so the choice only affects what can be proved. A scan that is in both
+    programs (over time steps, inside a layer) is one node, compared by the function of its body; so is one too long to
+    unroll.
     """
     scan = read_scan(equation.params)
     if scan is None:
@@ -49,7 +50,7 @@ def _as_one(numbering: "Numbering", equation: Any, scan: Scan, inputs: list[int]
 
 
 def is_whole(numbering: "Numbering", scan: Scan) -> bool:
-    """Whether a scan is one node because it stands in both programs, or because all are while those are sought."""
+    """True if a scan becomes one node, because it is in both programs or because these scans are being collected."""
     if numbering.whole is None:
         numbering.scans.add(scan_key(numbering, scan))
         return True
@@ -57,7 +58,7 @@ def is_whole(numbering: "Numbering", scan: Scan) -> bool:
 
 
 def scan_key(numbering: "Numbering", scan: Scan) -> Hashable:
-    """What a scan computes, but for its operands."""
+    """Return the key of a scan, without its operands."""
     return ("scan", numbering.jaxpr_key(scan.jaxpr), scan.length, scan.reverse, scan.consts, scan.carry)
 
 
@@ -92,7 +93,7 @@ def _unroll(numbering: "Numbering", equation: Any, scan: Scan, inputs: list[int]
 
 
 def cost(numbering: "Numbering", jaxpr: Any) -> int:
-    """Equations that a jaxpr stands for when taken apart: a scan that is unrolled counts its body `length` times."""
+    """Count the equations of a jaxpr after inlining: the body of an unrolled scan counts `length` times."""
     inner, _ = opened(jaxpr)
     known = numbering.costs.get(id(inner))
     if known is None:
@@ -108,11 +109,11 @@ def cost(numbering: "Numbering", jaxpr: Any) -> int:
 
 
 def _cond(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """The branch that a constant index names; otherwise a choice between what the branches compute.
+    """Return the branch chosen by a constant index, or a choice between the results of the branches.
 
-    Keyed by the branches' values and not by their jaxprs and operands, because a derivative passes residuals through
-    in one version and recomputes them in the other. Each branch has its effects after those before the choice; what
-    has happened then is a choice, too.
+    The choice is keyed by the branches' results and not by their jaxprs and operands, because a derivative passes
+    residuals in one version and recomputes them in the other. The effects of each branch follow those before the
+    choice; the effects afterwards are a choice, too.
     """
     table, (index, *operands) = numbering.table, inputs
     branches = equation.params["branches"]
@@ -135,9 +136,9 @@ def _cond(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
 
 
 def _unclamped(numbering: "Numbering", index: int, last: int) -> int:
-    """The index before `lax.switch` clamps it to the branches that there are, where it was a boolean.
+    """Return the index before `lax.switch` clamps it to the number of branches, if it was a boolean.
 
-    Any other is another one: XLA takes the last branch where there is none of that number, below zero too.
+    Other indices differ: XLA uses the last branch if the index is out of range, even if it is negative.
     """
     table = numbering.table
     if table.op[index] != "clamp":

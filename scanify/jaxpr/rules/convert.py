@@ -1,4 +1,4 @@
-"""Another dtype, element by element; so a row of a converted stack is the converted row."""
+"""Elementwise conversion of the dtype, so that a row of a converted stack is the converted row."""
 
 from typing import Any
 

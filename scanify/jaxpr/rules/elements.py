@@ -1,7 +1,7 @@
-"""Operations of each element: a part of the result is the operation of the parts.
+"""Elementwise operations: a part of the result is the operation of the parts.
 
-So they go into concatenations piece by piece, and slices go through them to the operands. What vmap computes for all
-layers at once becomes what a loop computes for one after the other.
+So they are pushed into concatenations piece by piece, and slices are pushed through them to the operands. The result of
+vmap for all layers at once becomes the results of a loop over the layers.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -24,12 +24,12 @@ from scanify.jaxpr.rules.views import (
 )
 from scanify.jaxpr.table import Table
 
-# Concatenations of more pieces are not taken apart: no stack of layers is that long.
+# Concatenations of more pieces are not taken apart: stacks of layers are shorter.
 PIECES = 512
 
 
 def each(table: Table, op: str, key: Hashable, values: Sequence[int], dtype: Any) -> int:
-    """An operation of each element of values of one shape; `key` is what its parameters say."""
+    """Apply an elementwise operation to values of one shape; `key` identifies its parameters."""
     shape = table.shape[values[0]]
     cores = [reshape(table, value, solid(shape)) for value in values]
     answer = by_pieces(table, cores, lambda parts: each(table, op, key, parts, dtype), PIECES)
@@ -42,7 +42,7 @@ def each(table: Table, op: str, key: Hashable, values: Sequence[int], dtype: Any
 
 
 def _repeating(table: Table, cores: Sequence[int], combine: Callable[[list[int]], int]) -> int | None:
-    """What is computed of values that all repeat a row along one axis, which repeats one, too; None for others."""
+    """Combine values that all repeat a row along one axis by combining the rows; None for others."""
     if not any(table.op[core] == "broadcast" for core in cores):
         return None
     shape = table.shape[cores[0]]
@@ -60,7 +60,7 @@ def _cut(table: Table, value: int, box: Bounds) -> int:
 
 
 def _join(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Neighbouring rows of results are the results of neighbouring rows."""
+    """Join neighbouring results by joining the operands."""
     shapes = table.shape[left], table.shape[right]
     a, b = peel(table, left), peel(table, right)
     if table.params[a] != table.params[b] or table.dtype[a] != table.dtype[b]:

@@ -1,8 +1,8 @@
-"""Arithmetic on small integer and boolean constants, by numpy: indices of layers, and nothing that rounds.
+"""Fold arithmetic on small integer and boolean constants with numpy: indices of layers, and nothing that rounds.
 
-jnp computes `x[i]` as `select_n(i < 0, i, i + n)`; a scan over `arange(n)` reads its i from an array, and may take it
-modulo a period. Folding makes all of it the number that a loop writes. jax is not asked: evaluating would run
-compiled code for each index.
+jnp computes `x[i]` as `select_n(i < 0, i, i + n)`; a scan over `arange(n)` reads i from an array, possibly modulo a
+period. Folding turns all of it into the constant that a loop has. jax is not used, since evaluation would run compiled
+code for each index.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ FOLDED_ELEMENTS = 4096
 
 
 def _quotient(x: Array, y: Array) -> Array:
-    """Rounded towards zero; y is positive."""
+    """Divide, rounding towards zero; y is positive."""
     quotient: Array = (x - np.fmod(x, y)) // y
     return quotient
 
 
-# Elementwise, operands of one shape or scalars. Integers wrap as in XLA, which numpy arrays do too.
+# Elementwise operations on operands of one shape or scalars. Integers wrap in numpy as in XLA.
 ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -48,21 +48,21 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
 
 
 def exact(dtype: Any) -> bool:
-    """Whether arithmetic on the dtype is exact: integers and booleans of numpy's own kinds."""
+    """True if arithmetic on the dtype is exact: integers and booleans of numpy."""
     return isinstance(dtype, np.dtype) and dtype.kind in "biu"
 
 
 def fold(op: str, values: list[Array], dtype: Any) -> Array | None:
-    """The value of an elementwise operation on integer or boolean constants, or None where that is not ours."""
+    """Evaluate an elementwise operation on integer or boolean constants, or return None if it is not supported."""
     if op == "select_n":
         return _select(values, dtype)
     function = ELEMENTWISE.get(op)
     if function is None or not exact(dtype) or not all(exact(value.dtype) for value in values):
         return None
     if op == "clamp" and (dtype == np.bool_ or not np.all(values[0] <= values[2])):
-        return None  # XLA orders booleans by the sign of one bit, and leaves it open which end wins where they cross
+        return None  # XLA orders booleans by the sign of one bit, and does not specify which bound wins if they cross
     if op in ("div", "rem") and not np.all(values[1] > 0):
-        return None  # by zero it is what XLA makes of it, and -1 has no quotient with the least integer
+        return None  # XLA defines division by zero; -1 is excluded since the quotient of the least integer overflows
     with np.errstate(over="ignore"):
         answer = function(*(np.atleast_1d(value) for value in values))
     if answer.dtype != dtype:
@@ -79,12 +79,12 @@ def _select(values: list[Array], dtype: Any) -> Array | None:
 
 
 def convert(value: Array, dtype: Any) -> Array | None:
-    """The constant in another dtype, where every element survives the way there and back, and none is NaN."""
+    """Convert a constant to another dtype; None unless every element survives the round trip and none is NaN."""
     if not isinstance(dtype, np.dtype) or value.dtype.kind == "c" or dtype == np.bool_:
         return None
     if "float8_e8m0fnu" in (value.dtype.name, dtype.name) or not np.array_equal(value, value):
-        return None  # which has neither zero nor sign; and a NaN of another dtype has bits that nothing says
+        return None  # e8m0 has neither zero nor sign; the bits of a NaN in another dtype are unspecified
     with np.errstate(all="ignore"):
         answer = value.astype(dtype)
-        back = answer.real.astype(value.dtype)  # which of real numbers is all there is
+        back = answer.real.astype(value.dtype)  # real numbers have no imaginary part to lose
     return answer if back.tobytes() == value.tobytes() else None

@@ -1,4 +1,4 @@
-"""Rules for primitives that read and write at indices: with constant indices they are slices and concatenations.
+"""Rules for primitives that read and write at indices: with constant indices, they are slices and concatenations.
 
 A loop reads `x[3]`; a scan over `arange(n)` reads `x[i]`, and its transpose adds into zeros at i.
 """
@@ -19,7 +19,7 @@ from scanify.jaxpr.table import Table
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
 
-# Windows that one gather or scatter is taken apart into; with more it is a node of its own.
+# The largest number of windows of a gather or scatter that is taken apart; larger ones are one node.
 WINDOWS = 512
 
 
@@ -30,8 +30,10 @@ def _starts(table: Table, numbers: list[int], rank: int) -> list[int] | None:
 
 
 def _dynamic_slice(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """With constant indices a slice, and of equal elements anywhere the same. Indices are clamped so that the slice
-    lies inside, as the primitive does."""
+    """Return a slice if the indices are constant; if all elements are equal, the indices do not matter.
+
+    Like the primitive, clamp indices so that the slice lies inside.
+    """
     table, value = numbering.table, inputs[0]
     sizes = tuple(int(size) for size in equation.params["slice_sizes"])
     if table.op[value] == "fill":
@@ -54,7 +56,7 @@ def _dynamic_update_slice(numbering: "Numbering", equation: Any, inputs: list[in
 
 
 def _gather(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """Constant windows, `x[2]`, `x[jnp.array([0, 2])]` or `take_along_axis`: slices, where all lie inside."""
+    """Return slices for constant windows that lie inside: `x[2]`, `x[jnp.array([0, 2])]` or `take_along_axis`."""
     table, (value, indices) = numbering.table, inputs
     numbers, shape = equation.params["dimension_numbers"], tuple(equation.outvars[0].aval.shape)
     sizes = tuple(int(size) for size in equation.params["slice_sizes"])
@@ -77,7 +79,7 @@ def _gather(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[in
 
 
 def _together(table: Table, pieces: Iterator[int], batch: Shape) -> int:
-    """Pieces in row-major order, stacked along leading axes."""
+    """Stack pieces, given in row-major order, along leading axes."""
     if not batch:
         return next(pieces)
     rows = [_together(table, pieces, batch[1:]) for _ in range(batch[0])]
@@ -87,7 +89,7 @@ def _together(table: Table, pieces: Iterator[int], batch: Shape) -> int:
 def _windows(
     table: Table, indices: int, axes: Any, batching: list[tuple[int, int]], shape: Shape, sizes: Shape
 ) -> list[Bounds] | None:
-    """The boxes of `shape` that constant indices name, or None where one is not known or lies not inside."""
+    """Return the boxes of `shape` selected by constant indices; None if one is unknown or not inside."""
     known = table.value(indices)
     if known is None or prod(known.shape[:-1]) > WINDOWS:
         return None
@@ -105,18 +107,18 @@ def _windows(
 
 
 def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """`x.at[i].set(u)` and the transpose of `x[i]` (scatter-add into zeros), with constant indices that lie inside.
+    """Handle `x.at[i].set(u)` and the transpose of `x[i]` (scatter-add into zeros), with constant indices that lie
+    inside.
 
-    Adding to zeros counts as the sum of cotangents that it is (`combine.add_any`); adding to anything else is left as
-    it is. 0.0 + -0.0 is 0.0, so that holds of what is computed from cotangents only (`signs.is_derivative`): users
-    write `.at[i].add`, too. Where two windows meet, which one is set last is not said. Zeros added to zeros are zeros
-    wherever that is.
+    Adding to zeros is a sum of cotangents (`combine.add_any`); adding to anything else is kept. 0.0 + -0.0 is 0.0, so
+    that holds only for values computed from cotangents (`signs.is_derivative`), since users write `.at[i].add`, too. If
+    two windows overlap, it is unspecified which one is set last. Zeros added to zeros are zeros in any case.
     """
     table, (value, indices, update) = numbering.table, inputs
     adds = equation.primitive.name == "scatter-add"
     if adds and table.is_zero(value) and table.is_zero(update):
         return [value]
-    # `x.at[i].apply(f)` is a scatter of another function, too: `scatter_apply` in jax/_src/lax/slicing.py.
+    # `x.at[i].apply(f)` is also a scatter, with another function: `scatter_apply` in jax/_src/lax/slicing.py.
     if not adds and equation.params["update_jaxpr"] is not None:
         return None
     numbers, shape, given = equation.params["dimension_numbers"], table.shape[value], table.shape[update]
@@ -149,7 +151,7 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
 
 
 def _apart(boxes: list[Bounds]) -> bool:
-    """Whether no two boxes of one shape have an element in common."""
+    """True if no two boxes of one shape overlap."""
     if len(boxes) < 2:
         return True
     starts = np.array([[start for start, _ in box] for box in boxes])

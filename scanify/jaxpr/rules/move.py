@@ -1,4 +1,4 @@
-"""Rules for primitives that move elements: each is said in terms of the normal forms of `views`."""
+"""Rules for primitives that move elements, in terms of the normal forms of `views`."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scanify.jaxpr.rules import neighbours as _neighbours  # noqa: F401  (its rules are registered)
+from scanify.jaxpr.rules import neighbours as _neighbours  # noqa: F401  # registers its rules
 from scanify.jaxpr.rules import views
 from scanify.jaxpr.rules.reverse import reverse
 from scanify.jaxpr.rules.shapes import Bounds, full
@@ -23,8 +23,7 @@ def _shape(equation: Any) -> tuple[int, ...]:
 
 
 def _reshape(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """`dimensions` of reshape transposes first, which jnp no longer asks for; more operands are sizes not known
-    here."""
+    """Reshape. `dimensions` would transpose first, but jnp no longer passes it; further operands are dynamic sizes."""
     turned = equation.primitive.name == "reshape" and equation.params.get("dimensions") is not None
     if turned or len(inputs) != 1:
         return None
@@ -55,7 +54,7 @@ def _slice(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int
 
 
 def _every(table: Table, value: int, axis: int, stride: int) -> int:
-    """`value[::stride]` along an axis: the first of each group of so many rows, `x.reshape(-1, stride)[:, 0]`."""
+    """`value[::stride]` along an axis: the first row of each group, `x.reshape(-1, stride)[:, 0]`."""
     shape = table.shape[value]
     whole, left = divmod(shape[axis], stride)
     if stride == 1:
@@ -93,7 +92,7 @@ def _unstack(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
 
 
 def row(table: Table, value: int, index: int, axis: int = 0) -> int:
-    """`value[index]`: one row along an axis, without the axis."""
+    """`value[index]` along an axis, which is removed."""
     shape = table.shape[value]
     lead, tail = shape[:axis], shape[axis + 1 :]
     return views.reshape(table, views.cut(table, value, (*full(lead), (index, index + 1), *full(tail))), (*lead, *tail))
@@ -111,8 +110,10 @@ def _rev(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] 
 
 
 def _pad(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """Padding with a constant is a concatenation with constants: how jax transposes a slice. Negative padding is a
-    slice. The first axis is outermost, as in `put`, for stacks are along it."""
+    """Replace padding by a concatenation with constants, and negative padding by a slice.
+
+    jax transposes a slice to padding. As in `put`, the first axis is outermost, since stacks lie along it.
+    """
     table, (value, padding) = numbering.table, inputs
     config = [tuple(int(n) for n in triple) for triple in equation.params["padding_config"]]
     if table.op[padding] != "fill":
@@ -135,7 +136,7 @@ def _pad(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] 
 
 
 def put(table: Table, value: int, update: int, box: Bounds) -> int:
-    """The value with the box replaced: concatenations of what is around it, axis by axis."""
+    """Replace a box of the value: concatenate the parts around it, axis by axis."""
     shape = table.shape[value]
     for axis, (start, stop) in enumerate(box):
         if (start, stop) != (0, shape[axis]):
@@ -149,7 +150,7 @@ def put(table: Table, value: int, update: int, box: Bounds) -> int:
 
 
 def _spread(table: Table, value: int, axis: int, between: int, scalar: Any) -> int:
-    """So many constants between any two rows, as a strided slice is transposed: groups of a row and constants."""
+    """Insert constants between rows, as in the transpose of a strided slice: groups of a row and constants."""
     shape = table.shape[value]
     if not between or shape[axis] < 2:
         return value
@@ -161,7 +162,7 @@ def _spread(table: Table, value: int, axis: int, between: int, scalar: Any) -> i
 
 
 def _tile(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """So many copies one after another along each axis."""
+    """Repeat an array along each axis."""
     table, (value,) = numbering.table, inputs
     for axis, copies in enumerate(equation.params["reps"]):
         shape = table.shape[value]

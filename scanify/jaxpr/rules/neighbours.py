@@ -1,4 +1,4 @@
-"""Neighbouring rows of one operation as one value, where what they are of is: for operations that move elements."""
+"""Join neighbouring rows of an operation that moves elements, if its operands can be joined."""
 
 from scanify.jaxpr.rules.convert import convert
 from scanify.jaxpr.rules.shapes import full, solid, solid_axes
@@ -7,7 +7,7 @@ from scanify.jaxpr.table import Table
 
 
 def _join_converted(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Rows that were converted are the converted rows."""
+    """Join converted rows by converting the joined rows."""
     shapes = table.shape[left], table.shape[right]
     inner = [table.inputs[peel(table, value)][0] for value in (left, right)]
     if table.dtype[inner[0]] != table.dtype[inner[1]]:
@@ -18,7 +18,7 @@ def _join_converted(table: Table, left: int, right: int, axis: int) -> int | Non
 
 
 def _join_across(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Two concatenations along another axis, cut at the same places: the concatenation of the joined pieces."""
+    """Join two concatenations along another axis with equal pieces by joining the pieces."""
     cores = [peel(table, value) for value in (left, right)]
     across = [solid_axes(table.shape[v])[axis_of(table, c)] for v, c in zip((left, right), cores, strict=True)]
     ends = [[table.shape[piece][axis_of(table, core)] for piece in table.inputs[core]] for core in cores]
@@ -40,7 +40,7 @@ def _join_across(table: Table, left: int, right: int, axis: int) -> int | None:
 
 
 def _join_broadcast(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Rows that were repeated along other axes are the rows, repeated."""
+    """Join rows that were repeated along other axes by repeating the joined rows."""
     place, found = len(solid(table.shape[left][:axis])), []
     for value in (left, right):
         core = peel(table, value)
@@ -66,7 +66,7 @@ def _join_broadcast(table: Table, left: int, right: int, axis: int) -> int | Non
 
 
 def _join_reshape(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Rows of the outermost axis that were reshaped are the reshaped rows."""
+    """Join reshaped rows of the outermost axis by reshaping the joined rows."""
     if solid(table.shape[left][:axis]):
         return None
     parts = []
@@ -85,7 +85,7 @@ def _join_reshape(table: Table, left: int, right: int, axis: int) -> int | None:
 
 
 def _join_transpose(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Rows whose axes were permuted alike are the permuted rows. A row of size 1 may have stood at any place before."""
+    """Join rows with permuted axes by permuting the joined rows. An axis of size 1 may have been anywhere before."""
     shapes, place = (table.shape[left], table.shape[right]), len(solid(table.shape[left][:axis]))
     cores = [peel(table, value) for value in (left, right)]
     orders = [_order_of(table, core) for core in cores]
@@ -115,7 +115,7 @@ def _order_of(table: Table, core: int) -> tuple[int, ...]:
 
 
 def _with_row(order: tuple[int, ...], place: int, at: int) -> tuple[int, ...]:
-    """The order where an axis of size 1 comes to `place` that stood at `at` before."""
+    """Return the order with an axis of size 1 inserted, moved from `at` to `place`."""
     moved = [axis + (axis >= at) for axis in order]
     return (*moved[:place], at, *moved[place:])
 

@@ -1,4 +1,4 @@
-"""`lax.rev`: the elements along some axes from the last to the first."""
+"""`lax.rev`: reverse the elements along some axes."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from scanify.jaxpr.table import Table
 
 
 def reverse(table: Table, value: int, axes: Sequence[int]) -> int:
-    """Dimensions of size 1 do not turn; a concatenation turns its pieces."""
+    """Reverse a value; axes of size 1 are skipped, and concatenations are reversed piece by piece."""
     shape = table.shape[value]
     axes = tuple(sorted(axis for axis in axes if shape[axis] != 1))
     if not axes or table.op[value] == "fill":

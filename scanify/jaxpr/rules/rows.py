@@ -1,10 +1,10 @@
-"""Operations of rows: along some axes a part of the result is the operation of the parts of its operands.
+"""Row operations: along some axes, a part of the result is the operation of parts of the operands.
 
-Such an axis is a line. A sum over the last axis has a line for every other one; a product of matrices has one for each
-axis of its result, which runs along an axis of one operand, or of both where they are batched; sorting has one for
-every axis but the one that is sorted. A row along a line of size 1 is spelled without it. So the operation goes into
-concatenations piece by piece, slices go through it, and what vmap computes for all layers at once becomes what a loop
-computes for one after the other.
+Such an axis is a line. A sum over the last axis has a line for every other one; a matrix product has one for each axis
+of its result, which runs along an axis of one operand, or of both if it is a batch axis; sorting has one for every axis
+but the sorted one. A row along a line of size 1 is represented without the line. So the operation is pushed into
+concatenations piece by piece, slices are pushed through it, and the result of vmap for all layers at once becomes the
+results of a loop over the layers.
 """
 
 from collections.abc import Hashable, Sequence
@@ -27,8 +27,8 @@ from scanify.jaxpr.rules.views import (
 )
 from scanify.jaxpr.table import Table
 
-# For each axis of the result the axis of each operand that it runs along, -1 where an operand is whole for every part;
-# or for an axis that is no line, its size.
+# For each axis of the result, the axis of each operand that it runs along, -1 if all parts use the whole operand; for
+# an axis that is not a line, its size.
 Line = tuple[int, ...]
 Lines = tuple[Line | int, ...]
 
@@ -36,7 +36,7 @@ Lines = tuple[Line | int, ...]
 def rows(
     table: Table, op: str, key: Hashable, values: Sequence[int], lines: Lines, dtypes: tuple[Any, ...]
 ) -> list[int]:
-    """The results of an operation, which have one shape; `key` says all that its lines do not."""
+    """Return the results of an operation, which have one shape; `key` identifies everything except the lines."""
     shape = _shape(table, values, lines)
     if 0 in shape:
         return [table.zeros(shape, dtype) for dtype in dtypes]
@@ -60,10 +60,10 @@ def rows(
 
 
 def _factors_in_order(table: Table, values: Sequence[int], lines: Lines, key: Hashable) -> tuple[Sequence[int], Lines]:
-    """The factors of a product in the order of their shapes and then of the table, and the lines along them.
+    """Sort the factors of a product by shape and then by number, and adapt the lines.
 
-    A product of two elements is the same in either order. The order of the sum is that of the axes of either factor if
-    they are summed in the same order in both. `_in_order` permutes the axes of the result as the new order implies.
+    The product of two elements is commutative. The order of summation follows the axes of either factor if they are
+    contracted in the same order in both. `_in_order` permutes the axes of the result accordingly.
     """
     assert isinstance(key, tuple)
     summed, same_precision, _ = key
@@ -84,7 +84,7 @@ def _shape(table: Table, values: Sequence[int], lines: Lines) -> Shape:
 
 
 def _without_units(table: Table, values: Sequence[int], lines: Lines) -> tuple[list[int], Lines]:
-    """Operands and lines without lines of size 1."""
+    """Remove lines of size 1 from operands and lines."""
     values, sizes_of = list(values), _shape(table, values, lines)
     if 1 not in sizes_of:
         return values, lines
@@ -99,15 +99,15 @@ def _without_units(table: Table, values: Sequence[int], lines: Lines) -> tuple[l
             for index, axis in enumerate(line)
         )
 
-    # An axis of the result that is no line stays, whatever its size.
+    # An axis of the result that is not a line stays, whatever its size.
     kept = [line for line, size in zip(lines, sizes_of, strict=True) if isinstance(line, int) or size != 1]
     return values, tuple(line if isinstance(line, int) else renumbered(line) for line in kept)
 
 
 def _without_repeats(table: Table, values: Sequence[int], lines: Lines) -> tuple[list[int], Lines, list[int]]:
-    """Operands without the axes along which they repeat one row, and the places of the lines that are left.
+    """Remove axes along which operands repeat a row; also return the positions of the remaining lines.
 
-    A line along which every operand repeats a row is left out: the result repeats one, too.
+    A line along which every operand repeats a row is removed, since the result repeats one, too.
     """
     values, left, kept = list(values), list(lines), list[int]()
     for place in range(len(lines)):
@@ -123,7 +123,7 @@ def _without_repeats(table: Table, values: Sequence[int], lines: Lines) -> tuple
 
 
 def _without_axis(line: Line | int, index: int, gone: int) -> Line | int:
-    """The line, where one operand has lost an axis."""
+    """Return the line after an axis of one operand was removed."""
     if isinstance(line, int):
         return line
     now = -1 if line[index] == gone else line[index] - (line[index] > gone)
@@ -131,10 +131,10 @@ def _without_axis(line: Line | int, index: int, gone: int) -> Line | int:
 
 
 def _without_transposes(table: Table, values: Sequence[int], lines: Lines) -> tuple[list[int], Lines]:
-    """Operands before their axes were permuted, and lines along the axes that these were.
+    """Replace transposed operands by the originals, and adapt the lines.
 
-    Along the axes that are in no line an operation works in their order (it sums over the first, then the second), so
-    where that is another in the operand before, it stays permuted.
+    Along axes that are not lines, the operation depends on their order (it sums over the first, then the second). If
+    that order differs in the original, the operand stays transposed.
     """
     values = list(values)
     for index, value in enumerate(values):
@@ -151,13 +151,15 @@ def _without_transposes(table: Table, values: Sequence[int], lines: Lines) -> tu
 
 
 def _before(line: Line, index: int, order: tuple[int, ...]) -> Line:
-    """The line, along the axis that that of one operand was before it was permuted."""
+    """Return the line with the axis of one operand before its transpose."""
     return tuple(order[axis] if at == index and axis >= 0 else axis for at, axis in enumerate(line))
 
 
 def _in_order(lines: Lines) -> tuple[Lines, tuple[int, ...]]:
-    """The lines in one order, that of the axes of the first operand, then of the second, and behind them the axes that
-    are no lines, in theirs; and how the axes of the result are permuted then."""
+    """Sort the lines by the axes of the first operand, then of the second, followed by axes that are not lines.
+
+    Also return the resulting permutation of the result's axes.
+    """
 
     def place(axis: int) -> tuple[int, ...]:
         line = lines[axis]
@@ -189,7 +191,7 @@ def _by_pieces(
 
 
 def ends_along(table: Table, value: int, axis: int) -> list[int]:
-    """Where the pieces of a concatenation along an axis end; nothing where the value is none."""
+    """Return the ends of the pieces of a concatenation along an axis; empty for any other value."""
     core = peel(table, value)
     if axis < 0 or table.op[core] != "concat":
         return []
@@ -204,7 +206,7 @@ def ends_along(table: Table, value: int, axis: int) -> list[int]:
 
 
 def part(table: Table, value: int, axis: int, start: int, stop: int) -> int:
-    """`value[start:stop]` along an axis; all of it for axis -1."""
+    """`value[start:stop]` along an axis; the whole value for axis -1."""
     if axis < 0:
         return value
     shape = table.shape[value]
@@ -228,7 +230,7 @@ def _cut(table: Table, value: int, box: Bounds) -> int | None:
 
 
 def _join(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Neighbouring rows of results are the results of neighbouring rows."""
+    """Join neighbouring results by joining the operands."""
     shapes = table.shape[left], table.shape[right]
     place = len(solid(shapes[0][:axis]))
     (index, a), (other, b) = (_which(table, peel(table, value)) for value in (left, right))
@@ -258,7 +260,7 @@ def _join(table: Table, left: int, right: int, axis: int) -> int | None:
 
 
 def _with_line(table: Table, whole: int, place: int, size: int) -> tuple[list[int], Line] | None:
-    """The operands, and the line at a place of the result; an empty one where rows of size 1 are spelled without it."""
+    """Return the operands and the line at a place of the result; the line is empty for rows of size 1."""
     if size == 1:
         return list(table.inputs[whole]), ()
     line = _read(table, whole)[0][place]
@@ -266,7 +268,7 @@ def _with_line(table: Table, whole: int, place: int, size: int) -> tuple[list[in
 
 
 def _both(table: Table, x: int, y: int, first: Line, second: Line, number: int, line: Line) -> tuple[int, int] | None:
-    """Both operands as one, and the axis along which they are neighbours: -1 where they are the same."""
+    """Join two operands, and return the axis along which they are neighbours, -1 if they are equal."""
     if line and line[number] < 0:
         return (x, -1) if x == y else None
     if not line and x == y:
@@ -289,7 +291,7 @@ def _lifted(table: Table, value: int, axis: int) -> int:
 
 
 def _rest(lines: Lines, place: int, has: bool) -> Lines:
-    """The lines without the one at a place, as if its axes were not there."""
+    """Return the lines without the line at a place and its axes."""
     if not has:
         return lines
     gone = lines[place]
@@ -310,7 +312,7 @@ def _inserted(lines: Lines, place: int, new: Line) -> Lines:
 
 
 def _which(table: Table, value: int) -> tuple[int, int]:
-    """Which result of which operation a value is."""
+    """Return which result of which operation a value is."""
     if table.op[value] != "out":
         return 0, value
     index = table.params[value]

@@ -1,6 +1,4 @@
-"""Rules for primitives whose results are rows of rows (`rows`): products, reductions, running sums, sorting, and what
-makes keys and bits of threefry keys.
-"""
+"""Rules for row operations (`rows`): products, reductions, cumulative operations, sorting, and threefry keys and bits."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,22 +19,22 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def _key(numbering: "Numbering", equation: Any, *without: str) -> Hashable:
-    """The parameters, but for those that the lines say."""
+    """Return the parameters that the lines do not determine."""
     parameters: Any = numbering.parameters(equation)
     return tuple(each for each in parameters if each[0] not in without)
 
 
 def _adds_up(numbering: "Numbering", values: Sequence[int]) -> bool:
-    """Whether a sum counts as one of cotangents, which has no order (`combine.add_any`).
+    """True if a sum accumulates cotangents, whose order is unspecified (`combine.add_any`).
 
-    In a backward rule that somebody wrote, sums have the order that is written.
+    Sums in a custom backward rule keep their order.
     """
     derived = numbering.cotangents and not numbering.exact and not numbering.enclosing.in_written_rule()
     return bool(derived) and any(is_derivative(numbering, value) for value in values)
 
 
 def _layers(table: Table, value: int, axis: int) -> int:
-    """Of how many rows a value is put together along an axis, where each is a piece of its own; 0 where not."""
+    """Return the number of rows along an axis if each is a separate piece; otherwise 0."""
     ends = ends_along(table, value, axis)
     return len(ends) if len(ends) == table.shape[value][axis] <= PIECES else 0
 
@@ -58,9 +56,9 @@ def _product(
     contracted: Pairs,
     batched: Pairs,
 ) -> int:
-    """A product; `key` says whether both factors have one precision, and all other parameters.
+    """Return a product; `key` says whether both factors have the same precision, and holds all other parameters.
 
-    Over an axis along which layers are put together the cotangents of what they share are added up.
+    A contraction over an axis of concatenated layers accumulates the cotangents of shared values.
     """
     table = numbering.table
     for pair in contracted if _adds_up(numbering, values) else ():
@@ -89,7 +87,7 @@ def _product(
 def _without_unit_sums(
     table: Table, x: int, y: int, contracted: Pairs, batched: Pairs
 ) -> tuple[int, int, Pairs, Pairs]:
-    """A product without axes of size 1 that it adds up over, as long as there is another."""
+    """Remove contracted axes of size 1 from a product, keeping at least one contracted axis."""
     while len(contracted) > 1:
         pair = next((pair for pair in contracted if table.shape[x][pair[0]] == 1), None)
         if pair is None:
@@ -110,7 +108,7 @@ def _reduction(numbering: "Numbering", equation: Any, inputs: list[int]) -> list
 
 
 def _reduced(numbering: "Numbering", name: str, key: Hashable, dtype: Any, value: int, axes: tuple[int, ...]) -> int:
-    """A reduction over axes. Over one along which layers are put together cotangents are added up."""
+    """Return a reduction over axes. A sum over an axis of concatenated layers accumulates cotangents."""
     table = numbering.table
     if name == "reduce_sum" and _adds_up(numbering, [value]):
         for axis in axes:
@@ -139,7 +137,7 @@ def _along(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int
 
 
 def _keyed(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """What is made of each key by itself: that of threefry keys. Bits of others depend on the keys beside them."""
+    """Handle operations on each threefry key by itself. For other keys, bits depend on the neighbouring keys."""
     table, (variable,), name = numbering.table, equation.outvars, equation.primitive.name
     shape, dtype = tuple(variable.aval.shape), variable.aval.dtype
     if "key<fry>" not in (str(dtype), str(table.dtype[inputs[0]])):

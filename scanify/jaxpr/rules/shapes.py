@@ -1,4 +1,4 @@
-"""Arithmetic of shapes and index ranges: nothing here knows nodes or jax."""
+"""Arithmetic of shapes and index ranges, independent of nodes and jax."""
 
 from functools import lru_cache
 from math import prod
@@ -7,7 +7,7 @@ Shape = tuple[int, ...]
 Bounds = tuple[tuple[int, int], ...]
 
 
-# A program has few shapes, and its values are read by the hundred thousand.
+# A program has few shapes, but hundreds of thousands of values.
 _remembered = lru_cache(1 << 12)
 
 
@@ -24,24 +24,23 @@ def solid_axes(shape: Shape) -> tuple[int, ...]:
 
 
 def full(shape: Shape) -> Bounds:
-    """The bounds that keep everything."""
+    """The bounds of the whole array."""
     return tuple((0, size) for size in shape)
 
 
 def sizes(bounds: Bounds) -> Shape:
-    """The shape of what lies within the bounds."""
+    """The shape of the box within the bounds."""
     return tuple(stop - start for start, stop in bounds)
 
 
 def carry_bounds(bounds: Bounds, old: Shape, new: Shape) -> Bounds:
-    """Bounds on `old` as bounds on `new`, where both have the same solid dimensions. Bounds on units are (0, 1)."""
+    """Convert bounds on `old` to bounds on `new`, which has the same solid dimensions. Bounds on units are (0, 1)."""
     kept = iter([bounds[axis] for axis in solid_axes(old)])
     return tuple((0, 1) if size == 1 else next(kept) for size in new)
 
 
 def groups(old: Shape, new: Shape) -> list[tuple[Shape, Shape]] | None:
-    """The finest split of a row-major reshape into independent reshapes, both sides in order; None with empty
-    shapes."""
+    """Split a row-major reshape into the smallest independent reshapes, as pairs in order; None for empty shapes."""
     if 0 in old or 0 in new:
         return None
     found = []
@@ -61,10 +60,11 @@ def groups(old: Shape, new: Shape) -> list[tuple[Shape, Shape]] | None:
 
 
 def unreshape(bounds: Bounds, old: Shape, new: Shape) -> Bounds | None:
-    """Bounds on `new`, a row-major reshape of `old`, as bounds on `old` with the same elements in the same order.
+    """Convert bounds on `new`, a row-major reshape of `old`, to bounds on `old` with the same elements in the same
+    order.
 
-    None where the elements form no box of `old`. Used for stacks cut into chunks of layers, (k * s, ...) -> (k, s,
-    ...), and for chunks put together again, (k, s, ...) -> (k * s, ...).
+    None if the elements do not form a box of `old`. Used for stacks split into chunks of layers, (k * s, ...) -> (k, s,
+    ...), and for merged chunks, (k, s, ...) -> (k * s, ...).
     """
     split = groups(old, new)
     if split is None:
@@ -88,7 +88,7 @@ def unreshape(bounds: Bounds, old: Shape, new: Shape) -> Bounds | None:
 
 
 def _span(box: Bounds, shape: Shape) -> tuple[int, int] | None:
-    """The contiguous range of row-major positions that a box covers, or None."""
+    """Return the contiguous range of row-major positions that a box covers, or None."""
     start = stop = 0
     spread = False
     for (low, high), size in zip(box, shape, strict=True):
@@ -102,7 +102,7 @@ def _span(box: Bounds, shape: Shape) -> tuple[int, int] | None:
 
 
 def _cut(span: tuple[int, int], shape: Shape) -> Bounds | None:
-    """The box of `shape` whose row-major positions are exactly `span`, or None."""
+    """Return the box of `shape` whose row-major positions are exactly `span`, or None."""
     start, stop = span
     if not shape:
         return () if span == (0, 1) else None

@@ -1,14 +1,14 @@
-"""Sums with zeros among derivatives, and where the sign of a zero shows that they were left out.
+"""Track sums of derivatives from which zeros were omitted, and where the sign of a zero shows that.
 
-jax leaves out the tangent of what does not change, so the first layer of a loop that adds up a loss has the tangent of
-its own term; a scan carries zeros from the start and adds the term to them. The two differ in the sign of a zero alone
-(0.0 + -0.0 is 0.0). Tangents are linear in the tangents of the inputs, so the sign reaches no other value. That holds
-for what depends on a tangent of an input, and for nothing else: the values themselves are in the same program, and
-1 / (x + 0.0) is not 1 / x. It is the same with cotangents of outputs and with what a program differentiates itself.
+jax omits the tangent of constants, so the first layer of a loop that sums up a loss has the tangent of its own term; a
+scan carries zeros from the start and adds the term to them. The two differ only in the sign of a zero (0.0 + -0.0 is
+0.0). Tangents are linear in the tangents of the inputs, so the sign reaches no other value. That holds only for values
+that depend on a tangent of an input: the primal values are in the same program, and 1 / (x + 0.0) is not 1 / x. The
+same holds for cotangents of outputs and for derivatives within a program.
 
-A rule that somebody wrote may divide by a derivative all the same: then zeros are kept. So `Signs` follows every value
-that may have a zero of another sign than its node says, from equation to equation. The nodes alone would not do: what
-is cut from a sum of concatenations may be a constant, or an input.
+Nevertheless, a custom rule may divide by a derivative; in that case zeros are kept. So `Signs` tracks every value that
+may contain a zero with another sign than its node, from equation to equation. Nodes alone are not enough: a slice of a
+sum of concatenations may be a constant or an input.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def without_zeros(numbering: "Numbering", name: str, inputs: list[int]) -> list[int] | None:
-    """The tangent that zeros are added to, or that they are subtracted from; None where it is no such sum."""
+    """Return the tangent in a sum or difference with zeros; None for anything else."""
     table = numbering.table
     if name not in ("add", "sub") or len(inputs) != 2:
         return None
@@ -38,9 +38,9 @@ def without_zeros(numbering: "Numbering", name: str, inputs: list[int]) -> list[
 
 
 class Signs:
-    """The values of one program whose zeros may have another sign than their nodes say.
+    """The values of one program whose zeros may have another sign than in their nodes.
 
-    `left_out`: whether zeros were left out of a sum; `shown`: whether the sign of a zero shows all the same.
+    `left_out` is true if zeros were omitted from a sum, `shown` if the sign of a zero shows nevertheless.
     """
 
     def __init__(self, numbering: "Numbering") -> None:
@@ -56,9 +56,9 @@ class Signs:
         return value in self._loose or (table.op[value] == "input" and table.params[value] in self._given)
 
     def look(self, equation: Any, inputs: Sequence[int], *, inside: bool = False) -> None:
-        """Note whether an equation may give something else, beside a zero of the other sign, for a zero that is loose.
+        """Check whether an equation may distinguish the signs of loose zeros, other than by the sign of a zero result.
 
-        What has jaxprs inside is taken apart, or, `inside`, is kept as a whole with the jaxprs that it runs.
+        An equation with inner jaxprs is inlined or, with `inside`, kept as a whole together with them.
         """
         numbering = self.numbering
         if self.shown or not (self._loose or numbering.cotangents or numbering.tangents):
@@ -66,16 +66,16 @@ class Signs:
         marked = tuple([self.is_loose(value) for value in inputs])
         if not any(marked):
             return
-        key = id(equation), marked, inside  # in a scan that is unrolled the same equation comes once a layer
+        key = id(equation), marked, inside  # an unrolled scan visits the same equation once per layer
         if key not in self._looked:
             shows = bool(children(equation)) is inside and _marks(equation, list(marked)) is None
             self._looked[key] = equation, shows
         self.shown = self._looked[key][1]
 
     def follow(self, sources: Iterable[int], outputs: Iterable[int], since: int, whole: Any = None) -> None:
-        """The outputs are loose where a source is, or where zeros were left out since there were so many.
+        """Mark outputs as loose if a source is, or if zeros were omitted since the count was `since`.
 
-        They may have been left out in a jaxpr of an equation that is kept as a `whole`, on its way around.
+        They may have been omitted within a jaxpr of an equation that is kept as a `whole`, in a loop.
         """
         left_out = self.numbering.table.zeros_left_out != since
         self.left_out = self.left_out or left_out
@@ -85,7 +85,7 @@ class Signs:
             self._loose.update(value for value in outputs if self._has_sign(value))
 
     def _has_sign(self, value: int) -> bool:
-        """Whether there may be a zero with a sign in it: not in constants without -0.0, as no zero gains that sign."""
+        """True if a value may contain a signed zero. Constants without -0.0 do not, since no zero gains that sign."""
         table = self.numbering.table
         if table.op[value] == "fill":
             array = table.fill_value(value)
@@ -100,7 +100,7 @@ class Signs:
 
 
 def _shows(equation: Any, marked: Sequence[bool]) -> bool:
-    """Whether an operation without jaxprs inside shows the sign of a zero among the operands that are marked."""
+    """True if an operation without inner jaxprs shows the sign of a zero in the marked operands."""
     name = equation.primitive.name
     if not is_own(equation.primitive):
         return True
@@ -122,7 +122,7 @@ def _dtype(atom: Any) -> Any:
 
 
 def _marks(equation: Any, marked: Sequence[bool]) -> list[bool] | None:
-    """Which outputs depend on the operands that are marked; None where the sign of a zero in those shows."""
+    """Return which outputs depend on the marked operands; None if the sign of a zero in those shows."""
     count = len(equation.outvars)
     if not any(marked):
         return [False] * count
@@ -158,7 +158,7 @@ def _through(jaxprs: list[Any], given: list[list[bool]], count: int) -> list[boo
 
 
 def _run(jaxpr: Any, marks: list[bool]) -> list[bool] | None:
-    """The marks of the outputs of a jaxpr, given those of its inputs."""
+    """Return the marks of the outputs of a jaxpr, given those of its inputs."""
     held = dict(zip(jaxpr.invars, marks, strict=True))
 
     def read(atom: Any) -> bool:
@@ -173,7 +173,7 @@ def _run(jaxpr: Any, marks: list[bool]) -> list[bool] | None:
 
 
 def _through_loop(body: Any, marks: list[bool], outvars: Any) -> list[bool] | None:
-    """A scan: with every operand marked that may become so; which are carried is not asked."""
+    """Handle a scan: all operands are marked if any is, regardless of which are carried."""
     everything = [True] * len(marks) if any(marks) else marks
     out = _run(body, marks)
     if out is not None and any(out):
@@ -182,7 +182,7 @@ def _through_loop(body: Any, marks: list[bool], outvars: Any) -> list[bool] | No
 
 
 def _through_solve(equation: Any, marks: list[bool]) -> list[bool] | None:
-    """Of the functions of a `lax.custom_linear_solve` the third is run, on what it closes over and on the rest."""
+    """Handle `lax.custom_linear_solve`, which runs its third function on its captured values and the other operands."""
     lengths = list(equation.params["const_lengths"])
     start = sum(lengths[:2])
     given = [*marks[start : start + lengths[2]], *marks[sum(lengths) :]]
@@ -197,7 +197,7 @@ def _through_while(equation: Any, marks: list[bool]) -> list[bool] | None:
 
 
 def is_derivative(numbering: "Numbering", value: int) -> bool:
-    """Whether a value depends on a tangent of an input, or on a cotangent of an output."""
+    """True if a value depends on a tangent of an input or a cotangent of an output."""
     table, known = numbering.table, numbering.moved
     waiting = [value]
     while waiting:

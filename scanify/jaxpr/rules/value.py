@@ -1,7 +1,7 @@
-"""Rules for primitives that compute: folding of index arithmetic, and what zeros and equal cases make trivial.
+"""Rules for primitives that compute: folding of index arithmetic, and simplifications for zeros and equal cases.
 
-Only what holds bit for bit. `0 * x` is not 0 (x may be infinite or NaN), `x + 0.0` is not x (x may be -0.0), `-0` is
-not 0.
+Only identities that hold bit for bit. `0 * x` is not 0 (x may be infinite or NaN), `x + 0.0` is not x (x may be -0.0),
+`-0` is not 0.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ PRECISION: dict[Any, tuple[int, int]] = {
 
 
 def _spread(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]:
-    """Every operand in the shape of the output: the carry of a scan has one shape from the start."""
+    """Broadcast every operand to the shape of the output, since the carry of a scan has a fixed shape."""
     table, shape = numbering.table, tuple(equation.outvars[0].aval.shape)
     if all(table.shape[value] == shape for value in inputs):
         return inputs
@@ -51,7 +51,7 @@ def _elementwise(numbering: "Numbering", equation: Any, inputs: list[int]) -> li
 
 
 def _each(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """An operation of each element, where its operands have the shape of what it gives."""
+    """Apply an elementwise operation if its operands have the shape of its result."""
     table, aval = numbering.table, equation.outvars[0].aval
     inputs = _spread(numbering, equation, inputs)
     if equation.effects or any(table.shape[value] != tuple(aval.shape) for value in inputs):
@@ -71,7 +71,7 @@ def _folded(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[in
 
 
 def _unchanged(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """A real number times one, or divided by one, or less zero, is itself, bit for bit."""
+    """Simplify x * 1, x / 1 and x - 0, which are x bit for bit for real numbers."""
     table, name, dtype = numbering.table, equation.primitive.name, equation.outvars[0].aval.dtype
     if len(inputs) != 2 or not isinstance(dtype, np.dtype) or dtype.kind == "c":
         return None
@@ -89,14 +89,14 @@ def _is_one(numbering: "Numbering", value: int) -> bool:
 
 
 def _select_n(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """A choice between equal values is that value; otherwise a choice of constants is folded."""
+    """Replace a choice between equal values by the value; fold a choice of constants."""
     if len(set(inputs[1:])) == 1:
         return [inputs[1]]
     return _elementwise(numbering, equation, inputs)
 
 
 def _convert(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """To the dtype it has: nothing. `weak_type` is no part of a value, `sharding` says where it lies."""
+    """Drop a conversion to the same dtype. `weak_type` and `sharding` do not affect the value."""
     table, (value,) = numbering.table, inputs
     dtype = equation.outvars[0].aval.dtype
     if table.dtype[value] == dtype:
@@ -109,9 +109,9 @@ def _convert(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
 
 
 def _reduce_precision(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """Rounding to the precision that the dtype has: nothing.
+    """Drop rounding to the precision that the dtype already has.
 
-    `jax.checkpoint` puts it on residuals that a policy saves, so that XLA keeps no excess precision (jax PR 22244).
+    `jax.checkpoint` applies it to residuals that a policy saves, so that XLA keeps no excess precision (jax PR 22244).
     """
     dtype = equation.outvars[0].aval.dtype
     asked = (equation.params["exponent_bits"], equation.params["mantissa_bits"])
@@ -121,9 +121,9 @@ def _reduce_precision(numbering: "Numbering", equation: Any, inputs: list[int]) 
 
 
 def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """The sum of zeros is zero. Among cotangents the sum of one is that one: how jax transposes `x[None]`.
+    """Simplify sums of zeros and, for cotangents, sums of a single element, to which jax transposes `x[None]`.
 
-    0.0 + -0.0 is 0.0, so a sum of one element is not that element elsewhere.
+    0.0 + -0.0 is 0.0, so elsewhere a sum of one element is not that element.
     """
     table, (value,) = numbering.table, inputs
     aval = equation.outvars[0].aval
@@ -137,7 +137,7 @@ def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> lis
 
 
 def _iota(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """0, 1, 2, ... along one axis: a constant repeated along the others."""
+    """0, 1, 2, ... along one axis, as a constant repeated along the others."""
     aval, axis = equation.outvars[0].aval, equation.params["dimension"]
     shape = tuple(aval.shape)
     if inputs or shape[axis] > views.ROWS or not isinstance(aval.dtype, np.dtype):
@@ -151,7 +151,7 @@ def _iota(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
 
 
 def _add_any(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """A sum of cotangents: of outputs, in any order; of what the call itself differentiates, as it is written."""
+    """Sum cotangents: in any order if they belong to outputs, or in the order written if the call differentiates."""
     table = numbering.table
     if any(is_derivative(numbering, value) for value in inputs):
         return [add_any(table, inputs)]

@@ -1,10 +1,9 @@
-"""Normal forms of the operations that only move elements: each value has one spelling, whatever jnp functions made it.
+"""Normal forms of operations that only move elements: one form per value, whatever jnp functions created it.
 
-A loop reads `weights[3]`; a scan reads row 3 of `jnp.stack(weights)`, of a reshape of it into chunks, or of a sum.
-These constructors see through: slices are pushed towards the inputs, concatenations are flat lists of pieces in which
-neighbours that belong together are joined, dimensions of size 1 are spelled by one outer reshape, and a permutation of
-axes stands around what is computed (`oriented`). Every rule moves
-elements and computes none, so it is exact.
+A loop reads `weights[3]`; a scan reads row 3 of `jnp.stack(weights)`, of a reshape of it into chunks, or of a sum. The
+constructors here normalise these: slices are pushed towards the inputs, concatenations are flat lists of pieces in
+which matching neighbours are joined, dimensions of size 1 are added by one outer reshape, and a permutation of axes is
+outermost (`oriented`). Every rule moves elements and computes none, so it is exact.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,12 +23,12 @@ from scanify.jaxpr.rules.shapes import (
 )
 from scanify.jaxpr.table import FOLDABLE_ELEMENTS, Table
 
-# Axes longer than this are not taken apart row by row: no stack of layers is that long.
+# Longer axes are not taken apart row by row: stacks of layers are shorter.
 ROWS = 4096
 
 
 def peel(table: Table, value: int) -> int:
-    """The value without reshapes that only add or drop dimensions of size 1."""
+    """Strip reshapes that only add or drop dimensions of size 1."""
     while table.op[value] == "reshape":
         inner = table.inputs[value][0]
         if solid(table.shape[inner]) != solid(table.shape[value]):
@@ -39,7 +38,7 @@ def peel(table: Table, value: int) -> int:
 
 
 def reshape(table: Table, value: int, shape: Shape) -> int:
-    """Row-major reshape. Reshapes of reshapes collapse; a concatenation is reshaped piece by piece."""
+    """Row-major reshape. Nested reshapes collapse; a concatenation is reshaped piece by piece."""
     while table.op[value] == "reshape":
         value = table.inputs[value][0]
     old = table.shape[value]
@@ -59,7 +58,7 @@ def reshape(table: Table, value: int, shape: Shape) -> int:
 
 
 def _reshape_pieces(table: Table, value: int, shape: Shape) -> int | None:
-    """A concatenation along an axis, reshaped so that what is left of the axis stays and rows stay whole."""
+    """Reshape a concatenation so that its axis remains and rows stay whole; None if that is impossible."""
     axis = axis_of(table, value)
     old = table.shape[value]
     lead = solid(old[:axis])
@@ -90,7 +89,7 @@ def _reshape_pieces(table: Table, value: int, shape: Shape) -> int | None:
 
 
 def transpose(table: Table, value: int, order: Sequence[int]) -> int:
-    """Permutes axes. Moving dimensions of size 1 is a reshape; transposes compose and go into concatenations."""
+    """Permute axes. Moving dimensions of size 1 is a reshape; transposes compose and are pushed into concatenations."""
     old = table.shape[value]
     shape = tuple(old[axis] for axis in order)
     axes = solid_axes(old)
@@ -123,10 +122,10 @@ def transpose(table: Table, value: int, order: Sequence[int]) -> int:
 
 
 def oriented(table: Table, cores: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
-    """Values of one shape with their axes permuted alike, and how what is computed of their elements is permuted then.
+    """Permute the axes of values of one shape in the same way; also return the order that restores the result.
 
-    The axes are as they were before the first of them was permuted, first by number, which the table gives to equal
-    values once. What is one element everywhere, or a row that is repeated, has its axes in any order.
+    The order is the one before the first of the values was transposed, where the first is the one with the smallest
+    number in the table. Constants of one element and repeated rows fit any order.
     """
     bases = []
     for core in cores:
@@ -143,7 +142,7 @@ def oriented(table: Table, cores: Sequence[int]) -> tuple[list[int], tuple[int, 
 
 
 def turned(table: Table, value: int, order: tuple[int, ...]) -> int:
-    """What was computed of values that were `oriented`, as the values were."""
+    """Permute the result of an operation on `oriented` values back."""
     return transpose(table, value, order) if order else value
 
 
@@ -178,7 +177,7 @@ def _broadcast_pieces(table: Table, core: int, shape: Shape, places: tuple[int, 
 
 
 def concat(table: Table, values: Sequence[int], axis: int) -> int:
-    """Pieces one after another along an axis; pieces of pieces are pieces, and what was cut apart is joined again."""
+    """Concatenate along an axis; nested concatenations are flattened, and adjacent slices are joined."""
     values = [value for value in values if table.shape[value][axis]] or values[:1]
     if len(values) == 1:
         return values[0]
@@ -212,7 +211,7 @@ def concat(table: Table, values: Sequence[int], axis: int) -> int:
 
 
 def _turned_inside_out(table: Table, pieces: Sequence[int], axis: int, outer: int) -> int:
-    """Of concatenations in one another that along the first axis is outermost: stacks of layers are along it."""
+    """Re-nest concatenations so that the first axis is outermost, since stacks of layers lie along it."""
     ends: set[int] = set()
     for piece in pieces:
         if table.op[piece] == "concat" and axis_of(table, piece) == outer:
@@ -236,7 +235,7 @@ def axis_of(table: Table, value: int) -> int:
 
 
 def join(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Two neighbours as one value: next slices of one array, equal fills, repeats of one row, and what is of such."""
+    """Join two neighbours: adjacent slices of one array, equal fills, repeats of a row, or operations on these."""
     return table.once(_joined, left, right, axis)
 
 
@@ -271,12 +270,12 @@ def _join_slices(table: Table, left: int, right: int, joined: Shape, axis: int) 
     return reshape(table, cut(table, table.inputs[left][0], bounds), joined)
 
 
-# Operations of rows that are the rows of the operation: neighbours are joined if what they are of is.
+# Rules that join neighbouring results of an operation by joining its operands.
 JOIN_THROUGH: dict[str, Callable[[Table, int, int, int], int | None]] = {}
 
 
 def repeated(table: Table, value: int, axis: int) -> int | None:
-    """The row of which the value is a repetition along the axis, if it is one."""
+    """Return the row that a value repeats along the axis, or None."""
     shape = table.shape[value]
     row_shape = (*shape[:axis], *shape[axis + 1 :])
     if table.op[value] == "fill":
@@ -295,7 +294,7 @@ def repeated(table: Table, value: int, axis: int) -> int | None:
 
 
 def cut(table: Table, value: int, bounds: Bounds) -> int:
-    """The box of a value within bounds (start, stop) per axis, pushed through what `SLICE_THROUGH` has rules for."""
+    """Return the box of a value within bounds (start, stop) per axis, pushed through operations in `SLICE_THROUGH`."""
     old = table.shape[value]
     shape = sizes(bounds)
     if bounds == full(old):
