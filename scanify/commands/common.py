@@ -157,7 +157,7 @@ def in_colour() -> bool:
 
 @dataclass(frozen=True)
 class Given:
-    """The input of a command: project, configuration, how to stack, the contents of standard input, and so on.
+    """The input of a command: the project and its configuration, how to stack, and the contents of standard input.
 
     `accepted` holds the kinds of obligations that the user accepts unverified.
     """

@@ -30,7 +30,7 @@ from scanify.report.sentences import (
 from scanify.source.notebook.text import is_notebook
 
 if TYPE_CHECKING:
-    from scanify.emit.policies import NewPolicy  # which imports libcst
+    from scanify.emit.policies import NewPolicy  # imports libcst
 
 _NOTEBOOK = "no case can import a notebook; take it unverified with --unsafe"
 

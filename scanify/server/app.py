@@ -207,7 +207,7 @@ async def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentP
         ls.schedule.project(notebook.root)
 
 
-# -- hovers and code actions ---------------------------------------------------------------------------------------
+# -- hovers and code actions -----------------------------------------------------------------------------------------
 
 
 @server.feature(types.TEXT_DOCUMENT_HOVER)

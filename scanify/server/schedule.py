@@ -79,7 +79,7 @@ class Schedule:
         self._waiting[root] = asyncio.get_running_loop().create_task(self._analyse(root, after))
 
     async def rewrite(self, job: Rewrite) -> Rewritten:
-        """Compute a rewrite. It takes precedence over first answers."""
+        """Compute a rewrite, in the process for first answers."""
         try:
             done = await self._quick.ask(job)
         except Cancelled:

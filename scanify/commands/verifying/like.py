@@ -12,7 +12,7 @@ from scanify.on_call import on_call
 from scanify.verify.cases.case import CaseSpec, article, parse_case
 from scanify.verify.versions.project import module_name, search_places
 
-with_known_axes = on_call("scanify.nn.members_first", "with_known_axes")  # which needs jax
+with_known_axes = on_call("scanify.nn.members_first", "with_known_axes")  # needs jax
 
 EXAMPLE = "def like(): return GPT(CONFIG, key=jax.random.key(0))"
 
