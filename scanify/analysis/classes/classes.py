@@ -26,6 +26,7 @@ _HARMLESS_DECORATORS = frozenset(
     "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
     "flax.struct.dataclass typing.runtime_checkable".split()
 )
+_INTERCEPTING = frozenset({"__getattr__", "__getattribute__", "__setattr__", "__del__"})
 _ACTING = (ast.Global, ast.Nonlocal, ast.Delete, ast.With, ast.AsyncWith, ast.Await, ast.Yield, ast.YieldFrom)
 _ASKING = frozenset({"len", "isinstance", "range", "tuple"})
 _OPERATORS = (
@@ -65,6 +66,7 @@ class Classes:
         self._methods: dict[ast.stmt, dict[str, Function]] = {}
         self._fields: dict[ast.stmt, dict[str, Field]] = {}
         self._acting: dict[str, bool] = {}
+        self._interceptions: dict[ast.AST, str | None] = {}
 
     # -- what a class is -------------------------------------------------------------------------------------------
 
@@ -166,6 +168,21 @@ class Classes:
                 if qualname not in _HARMLESS_DECORATORS:
                     return f"`{owner.name}` is made by the decorator `{name or '...'}`"
         return None
+
+    def interception(self, definition: Definition) -> str | None:
+        """What may do more with an object of the class than its methods do."""
+        if definition.node not in self._interceptions:
+            self._interceptions[definition.node] = self.oddity(definition) or self._interception(definition)
+        return self._interceptions[definition.node]
+
+    def _interception(self, definition: Definition) -> str | None:
+        if not self.known_bases(definition):
+            return f"`{definition.name}` has a base class that is not shown"
+        if self.is_taken_apart(definition):
+            return f"the functions that take objects of `{definition.name}` apart may forget or compute something"
+        if any(self.method(definition, each) for each in _INTERCEPTING):
+            return f"`{definition.name}` intercepts attributes, or does something when an object is dropped"
+        return "code of the project stores a `__getattr__`" if any(map(self.is_patched, _INTERCEPTING)) else None
 
     def _decorators(self, definition: Definition) -> Iterator[tuple[str, str]]:
         """Each decorator of a class as it is written, and its qualified name if it is of a library."""

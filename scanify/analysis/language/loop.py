@@ -153,8 +153,8 @@ class _LoopWalker(Walker):
             self.run(self.loop.body, after, [])
             joined = {name: t.join([carries[name], after.names.get(name)]) for name in carries}
             changed = {name: value for name, value in joined.items() if type(value) is not type(body.names[name])}
-            if not changed:
-                break
+            if all(isinstance(each, t.Unknown) and each.noted for each in changed.values()):
+                break  # what comes of an obligation is none itself
             body.names.update(changed)
         self.result.results = {name: after.names[name] for name in carries if name in after.names}
         self._keeps(carries, after)

@@ -14,8 +14,6 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import inner_scope
 from scanify.analysis.lower.text import dotted
 
-_INTERCEPTING = frozenset({"__getattr__", "__getattribute__", "__setattr__", "__del__"})
-
 
 class Objects(Containers):
     """The part of the walker that knows attributes and classes."""
@@ -75,15 +73,7 @@ class Objects(Containers):
 
     def understood_class(self, env: t.Env, node: ast.AST, cls: Definition) -> bool:
         """True if nothing intercepts what an object of the class does; else the reason is an obligation."""
-        odd = self.classes.oddity(cls)
-        if odd is None and not self.classes.known_bases(cls):
-            odd = f"`{cls.name}` has a base class that is not shown"
-        if odd is None and self.classes.is_taken_apart(cls):
-            odd = f"the functions that take objects of `{cls.name}` apart may forget or compute something"
-        if odd is None and any(self.classes.method(cls, each) for each in _INTERCEPTING):
-            odd = f"`{cls.name}` intercepts attributes, or does something when an object is dropped"
-        if odd is None and any(map(self.classes.is_patched, _INTERCEPTING)):
-            odd = "code of the project stores a `__getattr__`"
+        odd = self.classes.interception(cls)
         if odd is not None:
             self.note(env.module, node, odd)
         return odd is None
