@@ -1,4 +1,4 @@
-"""Convert the leaves of a list of layers to those of a stack and back, for files without names.
+"""Convert leaves between a list of layers and a stack, for files without names.
 
 The position of each leaf follows from the rewritten model: each of its stacks replaces a list of layers.
 """

@@ -1,4 +1,4 @@
-"""An optimiser that sees the layers of a stack one by one, like those of a list."""
+"""An optimiser that sees the layers of a stack one by one, as in a list."""
 
 import importlib.util
 import sys

@@ -62,7 +62,7 @@ def propose(
     declined: list[Declined] = []
     for each in wanted:
         notify(f"proposing a case for {each.cls or target.name}")
-        # The search ends in time to report what it tried; the limit is for user code that does not return.
+        # The search ends in time to report its attempts; the limit is for user code that does not return.
         spent = _SHARE * limits.seconds
         ask = Ask(path, Path.cwd(), each.cls, each.methods, each.spans, others=bool(each.spans), seconds=spent)
         outcome = run_child(json.dumps(to_json(ask)).encode(), limits, "scanify.propose.child")

@@ -59,7 +59,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Answer:
-    """A case, or the reasons why there is none. `imports` is true if the file could be imported."""
+    """A case, or the reasons for its absence. `imports` is true if the file could be imported."""
 
     case: Proposed | None = None
     reasons: tuple[str, ...] = ()

@@ -149,7 +149,7 @@ class CaseItem(_Item):
 
 
 class RecordedItem(_Item):
-    """A loop in the calls of a command, under all policies. Without a `loop`, the item reports why there is none."""
+    """A loop in the calls of a command, under all policies. Without a `loop`, the item reports the reason."""
 
     def __init__(
         self, *, comparison: RecordedComparison, loop: RewrittenLoop | None, policies: Sequence[str], **kwargs: Any

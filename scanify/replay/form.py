@@ -6,4 +6,4 @@ FORMAT = "scanify certificate 1"
 
 
 class Rejected(ScanifyError):
-    """The certificate does not show what it claims."""
+    """The certificate does not prove its claims."""

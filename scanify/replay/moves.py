@@ -70,7 +70,7 @@ def transpose(values: Values, number: int, order: Sequence[int]) -> int:
 
 
 def broadcast(values: Values, number: int, shape: Shape, axes: Sequence[int]) -> int:
-    """`lax.broadcast_in_dim`: axis k becomes axis `axes[k]`; new axes and those of size 1 are repeated."""
+    """`lax.broadcast_in_dim`: axis k becomes axis `axes[k]`; new axes and axes of size 1 are repeated."""
     old, whole = values[number].shape, full(shape)
     if len(set(axes)) != len(old) or any(n not in (1, shape[a]) for n, a in zip(old, axes, strict=True)):
         raise ValueError(f"{old} is not repeated to {shape} along {axes}")

@@ -45,7 +45,7 @@ class Value:
 
 
 def dtype_of(name: str) -> Any:
-    """Return the NumPy dtype with this name; None if there is none, as for random keys."""
+    """Return the NumPy dtype with this name; None if it does not exist, as for random keys."""
     if name == "float0":  # the empty cotangents of integers
         return np.dtype([(name, np.void, 0)])
     try:

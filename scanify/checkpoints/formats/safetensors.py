@@ -99,7 +99,7 @@ def _check_size(path: Path, name: str, dtype: object, shape: object, nbytes: int
 
 
 def write_safetensors(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
-    """Write the arrays, with bytes from `opened`; those of wide dtypes come first so that all are aligned."""
+    """Write the arrays, with bytes from `opened`; wide dtypes come first so that all arrays are aligned."""
     ordered = sorted(arrays, key=lambda array: (-_bits(array.dtype), array.name))
     header: dict[str, Any] = {} if about is None else {"__metadata__": about}
     at = 0

@@ -1,4 +1,4 @@
-"""Rules for row operations (`rows`): products, reductions, cumulative operations, sorting, and threefry keys and bits."""
+"""Rules for row operations (`rows`): products, reductions, cumulative operations, sorting, threefry keys and bits."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any

@@ -21,7 +21,7 @@ class Profile:
         return any(case.startup is None for case in self.cases)
 
     def advice(self, loop: SourceLoop) -> str:
-        """The advice on a loop, or "" if there is none."""
+        """The advice on a loop, or "" without any."""
         return self.said.get((loop.path, loop.line), "")
 
     def over(self) -> Iterator[str]:
