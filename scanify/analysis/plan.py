@@ -66,12 +66,11 @@ class PerLayer:
 class Adds(Enum):
     """How what one layer collects is added to the rest after the loop.
 
-    LIST and TUPLE: the elements, in order. ENTRIES: to a list, by index. DICT: to a dict, in order.
+    LIST and TUPLE: the elements, in order. DICT: to a dict, in order.
     """
 
     LIST = "list"
     TUPLE = "tuple"
-    ENTRIES = "entries"
     DICT = "dict"
 
 

@@ -97,9 +97,9 @@ OTHERS = {
         return x, states
     """,
     "caches that are made here": """
-        rows = [jnp.zeros_like(x) for _ in self.layers]
+        made = [jnp.zeros_like(x) for _ in self.layers]
         new = []
-        for layer, c in zip(self.layers, rows):
+        for layer, c in zip(self.layers, made):
             x, c = layer.step(x, c)
             new.append(c)
         return x, new
@@ -131,13 +131,6 @@ OTHERS = {
             last, x = jax.lax.scan(layer.step, init=(h, c), xs=x)
             new.append(last)
         return x, new
-    """,
-    "what is added up in the end": """
-        total = []
-        for layer, c in zip(self.layers, caches):
-            x, loss = layer.step(x, c)
-            total.append(loss)
-        return x, jnp.stack(total).sum() + sum(total)
     """,
     "keys, and what is added up": """
         total = []

@@ -21,7 +21,7 @@ def fail(): return 1
 """
 LAYERS = ["a = layer(a)", "b = layer(a, k)", "a += layer(b)", "h = layer(a)\na = a + h", "a, k = layer(a), k + 1"]
 GROWS = ["outs.append(a)", "outs += [b, k]", "table[i] = a", "seen = (*seen, c)", "total = total + a", "outs.append(k)"]
-EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.ENTRIES: "{}", Adds.DICT: "{}"}
+EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.DICT: "{}"}
 
 
 def random_program(pick: random.Random) -> str:

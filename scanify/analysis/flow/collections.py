@@ -2,35 +2,49 @@
 
 Inside of one layer's function the name stands for a new empty collection, and what a layer put into it is added to the
 outer one after the loop. So nothing may look at the outer one while the loop runs: from where the function makes it to
-the end of the loop, code only adds to it or asks if there is one.
+the end of the loop, code only adds to it or compares it with None.
 """
 
 import ast
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from scanify.analysis.flow.around import LOOPS, path_to, statements_around
-from scanify.analysis.flow.growth import Growth, How, growths
 from scanify.analysis.flow.names import Names, flow, reads
-from scanify.analysis.flow.statements import assignments, value_given
-from scanify.analysis.lower.bound import bound_by
+from scanify.analysis.flow.statements import assignments, statements_in, value_given
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import mentions, nodes_in
 from scanify.analysis.plan import Adds, Collection
 
 _NONE = "None"
 _MAKERS = frozenset("list tuple dict".split())
+_OTHER_KIND = "the body adds to it as to another kind of container"
 _NOT_NEW = "it is not shown to be a new list, tuple or dict of this function"
+# What a kind of collection is added to by: a method of lists, `+`, or a key.
+_ADDS = {"list": (Adds.LIST, {"method", "plus"}), "tuple": (Adds.TUPLE, {"plus"}), "dict": (Adds.DICT, {"key"})}
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """One statement that adds to a collection, by a "method", by "plus" or by a "key".
+
+    `names` are the places of the collection's name in it, `values` the expressions that are added.
+    """
+
+    how: str
+    node: ast.stmt | ast.expr
+    names: tuple[ast.Name, ...]
+    values: tuple[ast.expr, ...]
+    key: ast.expr | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """What a body collects, and why other names that it adds to are none of these.
+    """The collections of a body, and why other names that it adds to are none.
 
-    `keyed`: what is collected goes by names or indices that may differ from layer to layer. `values` are the
-    expressions that are collected.
+    `keyed`: the keys of what is collected may differ from layer to layer. `values` are the expressions that are
+    collected.
     """
 
     collections: tuple[Collection, ...] = ()
@@ -44,20 +58,20 @@ class Collected:
 
 
 def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
-    """The collections of a loop."""
+    """Return the collections of a loop."""
     collections: list[Collection] = []
     problems: list[Problem] = []
     values: dict[str, tuple[ast.expr, ...]] = {}
     keyed = False
-    for name, grown in growths(loop.body).items():
+    for name, grown in _growths(loop.body).items():
         if name in names.bound and name not in names.read_first:
             continue  # made anew in every iteration
         answer = _collection(loop, name, grown, layers)
         if isinstance(answer, str):
-            ends = (ast.unparse(each) for each in nodes_in(*loop.body) if isinstance(each, ast.Subscript))
-            last = f"name the last element: `last = {name}[-1]` before the loop, and append `last` in it"
             what = f"`{name}` collects a value from every layer, and {answer}"
-            problems.append(Problem("SCN206", what, grown[0].node, last if f"{name}[-1]" in ends else ""))
+            last = f"name the last element: `last = {name}[-1]` before the loop, and append `last` in it"
+            read = f"{name}[-1]" in {ast.unparse(each) for each in nodes_in(*loop.body) if isinstance(each, ast.expr)}
+            problems.append(Problem("SCN206", what, grown[0].node, last if read else ""))
         elif answer is not None:
             collections.append(answer)
             values[name] = tuple(value for each in grown for value in each.values)
@@ -67,108 +81,68 @@ def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
 
 def _collection(loop: Loop, name: str, grown: Sequence[Growth], layers: frozenset[str]) -> Collection | str | None:
     """The collection, or why it is none; None if the name is added to as numbers and arrays are."""
-    made = _Made(loop, name)
-    if not made.kinds - {_NONE}:
-        return None if all(each.how is How.PLUS for each in grown) else _NOT_NEW
-    adds = _adds(made.kinds - {_NONE}, grown)
-    if isinstance(adds, str):
-        return adds
-    added = {place for each in grown for place in each.names} | set(_asked_if_none(name, *loop.body))
-    walked = (walk.source for walk in loop.walks if walk.element is None)
-    if any(place not in added for place in mentions(name, *loop.body, *walked)):
-        return f"the loop reads `{name}` too"
-    if made.is_read:
-        return f"something else may hold `{name}` while the loop runs"
-    layer = next(
-        (each.id for one in grown for each in one.values if isinstance(each, ast.Name) and each.id in layers), ""
-    )
+    kinds, since = _made(loop, name)
+    if not kinds - {_NONE}:
+        return None if all(each.how == "plus" for each in grown) else _NOT_NEW
+    region, inside = [*since, loop.node], set(nodes_in(loop.node))
+    known: set[ast.AST] = {place for each in _growths(region).get(name, ()) for place in each.names}
+    known |= set(_compared_with_none(name, *region))
+    known.update(each.value for each in nodes_in(*since) if _is_element(each) and each not in inside)
+    looked = [place for place in mentions(name, *region) if place not in known]
+    if looked:
+        reads_it = not inside.isdisjoint(looked)
+        return f"the loop reads `{name}` too" if reads_it else f"something else may hold `{name}` while the loop runs"
+    layer = [each.id for one in grown for each in one.values if isinstance(each, ast.Name) and each.id in layers]
     if layer:
-        return f"`{layer}` is a layer; a scan collects arrays"
-    return Collection(name, adds, surely=_NONE not in made.kinds and made.surely)
+        return f"`{layer[0]}` is a layer; a scan collects arrays"
+    adds, ways = _ADDS[(kinds - {_NONE}).pop()] if len(kinds - {_NONE}) == 1 else (Adds.LIST, set[str]())
+    if not {each.how for each in grown} <= ways:
+        by_index = adds is Adds.LIST and any(each.how == "key" for each in grown)
+        return "the body stores into it by an index: append to a new list" if by_index else _OTHER_KIND
+    return Collection(name, adds, surely=_NONE not in kinds)
 
 
-class _Made:
-    """How the function makes what a name stands for in a loop.
+def _made(loop: Loop, name: str) -> tuple[set[str], list[ast.AST]]:
+    """What a name may be where the loop begins, of "list", "tuple", "dict" and "None", empty if that is not shown.
 
-    `kinds` are what it may be, of "list", "tuple", "dict" and "None", empty if that is not shown; `surely`: it has a
-    value whatever happens before. `is_read`: code between its making and the end of the loop may look at it.
+    With it the code that runs from there to the end of the loop; of loops around it that begin later all of them.
     """
-
-    def __init__(self, loop: Loop, name: str) -> None:
-        self.loop, self.name = loop, name
-        self.kinds: set[str] = set()
-        self.surely = False
-        self.is_read = False
-        path, since = path_to(loop), []
-        if loop.scope.parent is None or name in {*loop.scope.globals, *loop.scope.nonlocals}:
-            return
-        while path and not self.surely:
-            statement = path.pop()
-            given = assignments([statement], name)
-            if not all(map(self._add, given)):
-                self.kinds = set()
-                return
-            since.append(statement)
-            self.surely = name in flow([statement]).definite and bool(given)
-        if not self.surely and name in loop.scope.params:
-            self.kinds = set()  # it may be the caller's
-        made = since[-1] if since else None
-        around = list(itertools.takewhile(lambda each: made not in nodes_in(each), statements_around(loop)))
-        if any(self._is_bound_again(each, since) for each in around):
-            self.kinds = set()
-        loops = [each for each in around if isinstance(each, LOOPS)]
-        self.is_read = any(self._looks(each) for each in (*since, *loops[-1:]))
-
-    def _is_bound_again(self, around: ast.AST, since: Sequence[ast.AST]) -> bool:
-        """True if a statement around the loop binds the name, or code in a loop around that may come before."""
-        bound = assignments([around], self.name) if isinstance(around, LOOPS) else []
-        bound += [around] if self.name in bound_by(around) else []
-        known = [*assignments(since, self.name), *assignments([self.loop.node], self.name)]
-        return any(each not in known and not isinstance(each, ast.AugAssign) for each in bound)
-
-    def _add(self, statement: ast.AST) -> bool:
-        """Add what a statement makes of the name; False if that is not shown."""
-        if isinstance(statement, ast.AugAssign):
-            return True
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement]
-        kinds = [self._kind(value) for value in value_given(statement, self.name)]
-        self.kinds |= {kind for each in kinds for kind in each}
-        return len(targets) == 1 and bool(kinds) and all(kinds)
-
-    def _kind(self, value: ast.expr) -> set[str]:
-        """What an expression makes anew; empty if that is not known."""
-        match value:
-            case ast.List() | ast.ListComp() | ast.BinOp(left=ast.List(), op=ast.Mult()):
-                return {"list"}
-            case ast.Tuple():
-                return {"tuple"}
-            case ast.Dict() | ast.DictComp():
-                return {"dict"}
-            case ast.Constant(value=None):
-                return {_NONE}
-            case ast.Call():
-                return {self.loop.scope.builtin(value) or ""} & _MAKERS
-            case ast.IfExp():
-                first, second = self._kind(value.body), self._kind(value.orelse)
-                return first | second if first and second else set()
-            case _:
-                return set()
-
-    def _looks(self, statement: ast.AST) -> bool:
-        """True if a statement does more with the collection than make it, add to it and ask if there is one."""
-        own = {place for each in growths([statement]).get(self.name, ()) for place in each.names}
-        own |= {*_asked_if_none(self.name, statement), *mentions(self.name, self.loop.node)}
-        own |= {each.value for each in nodes_in(statement) if _is_element(each) and isinstance(each.value, ast.Name)}
-        return any(each not in own and isinstance(each.ctx, ast.Load) for each in mentions(self.name, statement))
+    nothing: tuple[set[str], list[ast.AST]] = (set(), [])
+    if loop.scope.parent is None or name in {*loop.scope.globals, *loop.scope.nonlocals}:
+        return nothing
+    path = path_to(loop)
+    made = [at for at, each in enumerate(path) if assignments([each], name)]
+    made = [at for at in made if not isinstance(path[at], ast.AugAssign)]
+    if not made:
+        return nothing
+    statement, since = path[made[-1]], path[made[-1] + 1 :]
+    given = assignments([statement], name)
+    kinds = [_kind(loop, value) for each in given for value in value_given(each, name)]
+    shared = any(len(getattr(each, "targets", (name,))) > 1 for each in given)  # `outs = other = []`
+    if shared or len(kinds) != len(given) or not all(kinds) or name not in flow([statement]).definite:
+        return nothing
+    around = [each for each in statements_around(loop) if isinstance(each, LOOPS) and statement not in nodes_in(each)]
+    return {kind for each in kinds for kind in each}, [*since, *around[-1:]]
 
 
-def _asked_if_none(name: str, *nodes: ast.AST) -> Iterator[ast.Name]:
-    """The places where code asks if there is a collection: `if caches is not None: caches.append(cache)`."""
-    for node in nodes_in(*nodes):
-        match node:
-            case ast.Compare(ast.Name(id=asked) as place, [ast.Is() | ast.IsNot()], [ast.Constant(value=None)]):
-                if asked == name:
-                    yield place
+def _kind(loop: Loop, value: ast.expr) -> set[str]:
+    """What an expression makes anew; empty if that is not known."""
+    match value:
+        case ast.List() | ast.ListComp() | ast.BinOp(left=ast.List(), op=ast.Mult()):
+            return {"list"}
+        case ast.Tuple():
+            return {"tuple"}
+        case ast.Dict() | ast.DictComp():
+            return {"dict"}
+        case ast.Constant(value=None):
+            return {_NONE}
+        case ast.Call():
+            return {loop.scope.builtin(value) or ""} & _MAKERS
+        case ast.IfExp():
+            first, second = _kind(loop, value.body), _kind(loop, value.orelse)
+            return first | second if first and second else set()
+        case _:
+            return set()
 
 
 def _is_element(node: ast.AST) -> TypeGuard[ast.Subscript]:
@@ -176,16 +150,40 @@ def _is_element(node: ast.AST) -> TypeGuard[ast.Subscript]:
     return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and not isinstance(node.slice, ast.Slice)
 
 
-def _adds(kinds: set[str], grown: Sequence[Growth]) -> Adds | str:
-    how = {each.how for each in grown}
-    if kinds == {"list"} and how == {How.ENTRY}:
-        # 3 and -1 may be one place, where the last one stored is what counts: a dict does not say which that was.
-        once = len(grown) == 1 and not grown[0].repeated
-        return Adds.ENTRIES if once else "one iteration may store at several indices"
-    if kinds == {"list"} and How.ENTRY not in how:
-        return Adds.LIST
-    if kinds == {"tuple"} and how == {How.PLUS}:
-        return Adds.TUPLE
-    if kinds == {"dict"} and how == {How.ENTRY}:
-        return Adds.DICT
-    return "the body adds to it as to another kind of container"
+def _compared_with_none(name: str, *nodes: ast.AST) -> Iterator[ast.Name]:
+    """The places where code asks if there is a collection: `if caches is not None: caches.append(cache)`."""
+    for node in nodes_in(*nodes):
+        match node:
+            case ast.Compare(ast.Name(id=compared) as place, [ast.Is() | ast.IsNot()], [ast.Constant(value=None)]):
+                if compared == name:
+                    yield place
+
+
+def _growths(statements: Sequence[ast.AST]) -> dict[str, list[Growth]]:
+    """What is added to each name by statements and by those in them, nested functions left out, in source order."""
+    grown: dict[str, list[Growth]] = {}
+    for statement in statements_in(statements):
+        for growth in _growth(statement):
+            grown.setdefault(growth.names[0].id, []).append(growth)
+    return grown
+
+
+def _growth(statement: ast.AST) -> Iterator[Growth]:
+    match statement:
+        case ast.Expr(
+            ast.Call(ast.Attribute(ast.Name() as name, "append" | "extend"), args),
+        ):
+            yield Growth("method", statement, (name,), tuple(args))
+        case ast.AugAssign(ast.Name() as name, ast.Add(), value):
+            yield Growth("plus", statement, (name,), _elements(value))
+        case ast.Assign([ast.Name() as name], ast.BinOp(ast.Name() as old, ast.Add(), right)) if old.id == name.id:
+            yield Growth("plus", statement, (name, old), _elements(right))
+        case ast.Assign(targets, value):
+            for target in nodes_in(*targets):
+                match target:
+                    case ast.Subscript(ast.Name() as name, key, ast.Store()) if not isinstance(key, ast.Slice):
+                        yield Growth("key", target, (name,), (value,), key)
+
+
+def _elements(value: ast.expr) -> tuple[ast.expr, ...]:
+    return tuple(value.elts) if isinstance(value, ast.List | ast.Tuple) else (value,)

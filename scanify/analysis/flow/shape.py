@@ -17,11 +17,11 @@ from scanify.analysis.flow.beside import is_walked, walked_beside
 from scanify.analysis.flow.call import layer_call, only_sums
 from scanify.analysis.flow.collections import Collected, collected
 from scanify.analysis.flow.exits import Exit, exit_problems, exits_of
-from scanify.analysis.flow.growth import appended_to
 from scanify.analysis.flow.heads import head_problems
 from scanify.analysis.flow.last_values import LastValues, last_values
 from scanify.analysis.flow.names import Names, flow, target_names
 from scanify.analysis.flow.starts import Starts, concretized, start_problems
+from scanify.analysis.flow.statements import appended_to
 from scanify.analysis.flow.unsupported import number_types, unsupported
 from scanify.analysis.lower.loop import Index, Loop, Problem, Walk
 from scanify.analysis.lower.nodes import mentions

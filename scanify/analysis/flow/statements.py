@@ -53,3 +53,14 @@ def given_to(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr
     if len(target.elts) != len(value.elts) or any(isinstance(each, ast.Starred) for each in elements):
         return []
     return [pair for each, other in zip(target.elts, value.elts, strict=True) for pair in given_to(each, other)]
+
+
+def appended_to(statement: ast.AST, name: str) -> ast.expr | None:
+    """Return the one element that a statement adds to the end of a list, None if it does anything else."""
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=found), "append"), [value], [])) | ast.AugAssign(
+            ast.Name(id=found), ast.Add(), ast.List(elts=[value])
+        ) if found == name and not isinstance(value, ast.Starred):
+            return value
+        case _:
+            return None

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from scanify.analysis.flow.growth import appended_to
+from scanify.analysis.flow.statements import appended_to
 from scanify.analysis.plan import Adds, Plan
 from scanify.emit.loops.enclosing import FUNCTIONS, Module, module
 from scanify.emit.loops.loops_around import stores

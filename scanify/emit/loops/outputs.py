@@ -8,7 +8,7 @@ from scanify.emit.loops.collecting import one_of_each
 from scanify.emit.names.fresh_name import fresh
 from scanify.emit.text import layout
 
-_EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.ENTRIES: "{}", Adds.DICT: "{}"}
+_EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.DICT: "{}"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def outputs_of(
 
 def _added(one: Collection, ys: str, taken: Set[str]) -> list[tuple[int, str]]:
     """Adding one layer's part to the whole. What may be None is not touched where the layer added nothing."""
-    if one.surely and one.adds is not Adds.ENTRIES:
+    if one.surely:
         together = {Adds.LIST: f"{one.name}.extend({ys})", Adds.TUPLE: f"{one.name} += {ys}"}
         return [(0, together.get(one.adds, f"{one.name}.update({ys})"))]
     y = fresh("y", taken)
