@@ -109,7 +109,7 @@ class TestRewrite:
             Path(name).write_text(content)
         assert run(["rewrite", "model.py"]) == Exit.OK
         err = " ".join(capsys.readouterr().err.split())
-        assert f"help: prove it with `{command}`, or take it unverified with --unsafe" in err, err
+        assert f"help: prove it with `{command}`, or write it unverified with --unsafe (--unsafe --diff shows it)" in err, err
         assert "parameter `plan` of Model has no default and type Plan is not known" in err
         assert Path("model.py").read_text() == text
 

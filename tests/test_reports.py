@@ -142,7 +142,7 @@ class TestRewriteSummary:
             "model.py:88: SCN101 rewrote the loop over self.layers as a fold; the list is built stacked\n"
             "model.py:120: SCN101 the loop over self.layers can be rewritten, but the fix is unsafe\n"
             "    unsafe (layers): the layers of model.py:40 have one width\n"
-            "    help: verify it with --case FILE:FUNCTION, or take it unverified with --unsafe\n"
+            "    help: verify it with --case FILE:FUNCTION, or write it unverified with --unsafe (--unsafe --diff shows it)\n"
             "model.py:140: SCN205 loop over self.blocks is left as it is: `break` ends the loop early (line 142)\n"
             "    help: slice the list instead\n"
             "bad.py: skipped: line 3: expected an expression\n"

@@ -48,7 +48,7 @@ _target: Decorator = click.option(
     "--target",
     type=click.Choice(TARGETS),
     help="What loops become: stacks of scanify.nn (scanify, the default), of haliax.nn (haliax), or jax.lax.scan with "
-    "no library but jax and equinox (lax); loops over modules of Flax NNX a scan over their list (nnx).",
+    "no library but jax and equinox (lax); loops over modules of Flax NNX or Linen a scan of Flax (nnx, linen).",
 )
 
 _target_version = click.option(

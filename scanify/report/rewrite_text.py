@@ -32,7 +32,7 @@ from scanify.source.notebook.text import is_notebook
 if TYPE_CHECKING:
     from scanify.emit.policies import NewPolicy  # imports libcst
 
-_NOTEBOOK = "no case can import a notebook; take it unverified with --unsafe"
+_NOTEBOOK = "no case can import a notebook; write it unverified with --unsafe (--unsafe --diff shows it)"
 
 
 def render(
@@ -85,7 +85,7 @@ def _advice(plan: Plan, outcome: Outcome, proofs: Mapping[Place, str], *, verifi
     if plan in outcome.beyond_cases or set(plan.obligations) <= set(plan.beyond_cases()):
         return accept(kind for kind in ACCEPTABLE if plan.beyond_cases() != plan.beyond_cases({kind}))
     if plan.place in proofs:
-        return f"prove it with `{proofs[plan.place]}`, or take it unverified with --unsafe"
+        return f"prove it with `{proofs[plan.place]}`, or write it unverified with --unsafe (--unsafe --diff shows it)"
     return UNREACHED if verified else DISCHARGE
 
 

@@ -18,8 +18,10 @@ _FORMS = {
     Kind.MAP: "can be a map over stacked layers",
     Kind.GROUP: "can be a fold over groups of equal layers",
 }
-DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
-UNREACHED = "no case reaches this loop; give one that does, or take it unverified with --unsafe"
+DISCHARGE = "verify it with --case FILE:FUNCTION, or write it unverified with --unsafe (--unsafe --diff shows it)"
+UNREACHED = (
+    "no case reaches this loop; give one that does, or write it unverified with --unsafe (--unsafe --diff shows it)"
+)
 _SUM = "can be a sum over stacked layers"
 
 

@@ -110,7 +110,7 @@ class TestInCommands:
         result = tool("check", "m.ipynb")
         assert "unsafe (body): `%run other.py` (m.ipynb:cell 4:2) changes nothing that the loop uses" in result.out
         result = tool("rewrite", "m.ipynb")
-        assert "no case can import a notebook; take it unverified with --unsafe" in result.err
+        assert "no case can import a notebook; write it unverified with --unsafe (--unsafe --diff shows it)" in result.err
         assert "fold" not in sources((tool.folder / "m.ipynb").read_bytes())[2]
 
     @pytest.mark.parametrize("at", ["x = layer(x)\n", "return x"])
