@@ -1,13 +1,11 @@
 """The Python API: `prove_equal`."""
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from scanify.errors import ScanifyError
 from scanify.on_call import on_call
 from scanify.verify.equality import Equality
+from scanify.verify.installed import require
 
 __all__ = ["Equality", "prove_equal"]
 
@@ -47,10 +45,5 @@ def prove_equal(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, up_
     Both functions are traced in this process: changes of one to jax, to a library or to a module affect the other. To
     compare two versions of a file each in a process of its own, use `scanify verify`.
     """
-    missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ScanifyError(
-            f"comparing functions needs jax and equinox; {' and '.join(missing)} not found by {sys.executable}. "
-            'Install them with: pip install "scanify-jax[jax]"'
-        )
+    require("comparing functions")
     return equality(f, g, args, kwargs, up_to)

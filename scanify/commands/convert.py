@@ -1,7 +1,5 @@
 """`scanify convert`: convert a checkpoint between a list of layers and a stack."""
 
-import importlib.util
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +12,7 @@ from scanify.commands.verifying.like import tree_like
 from scanify.errors import Exit, ScanifyError
 from scanify.report.sentences import plural
 from scanify.report.terminal import tell
+from scanify.verify.installed import require
 
 if TYPE_CHECKING:
     from scanify.checkpoints.convert import Counts
@@ -113,13 +112,7 @@ def _check(
         raise ScanifyError(f"{'--model' if model is not None else '--to'} goes with --like")
     if axes and not named:
         raise ScanifyError("--axis and --nested go with --stack or --unstack; --like says itself which axes there are")
-    needed = ["numpy"] if like is None else ["jax", "equinox", "numpy"]
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ScanifyError(
-            f"converting checkpoints needs {' and '.join(needed)}; {' and '.join(missing)} not found by "
-            f'{sys.executable}. Install them with: pip install "scanify-jax[jax]"'
-        )
+    require("converting checkpoints", ["numpy"] if like is None else ["jax", "equinox", "numpy"])
     out = Path(new)
     if not out.parent.is_dir():
         raise ScanifyError(f"expected the new file in a folder that exists, got {new}")

@@ -1,6 +1,5 @@
 """Propose cases for the command line. This module imports no jax and runs no user code."""
 
-import importlib.util
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ from scanify.verify.cases.case import CaseSpec
 from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.children.limits import Limits, human_bytes
 from scanify.verify.children.process import Outcome, run_child
+from scanify.verify.installed import require
 
 LIMITS = Limits(seconds=120.0, memory=4 * 1024**3)
 _TAIL = 5
@@ -86,12 +86,7 @@ def written(proposals: Proposals) -> Iterator[tuple[CaseSpec, ...]]:
 
 def check_usage() -> None:
     """Raise ScanifyError if cases cannot be run."""
-    missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ScanifyError(
-            f"proposing a case runs the model and needs jax and equinox; {' and '.join(missing)} not found by "
-            f'{sys.executable}. Install them with: pip install "scanify-jax[jax]"'
-        )
+    require("proposing a case runs the model and")
     if sys.platform == "win32":
         raise ScanifyError("cases are tried in a POSIX process session, which Windows lacks; use WSL")
 

@@ -1,7 +1,6 @@
 """Verify rewritten files on cases: what the command line calls. Imports no jax and runs no user code itself."""
 
 import importlib.metadata
-import importlib.util
 import json
 import os
 import signal
@@ -21,6 +20,7 @@ from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.children.limits import Limits, human_bytes
 from scanify.verify.children.process import Outcome, run_child
 from scanify.verify.depth import with_depth
+from scanify.verify.installed import require
 from scanify.verify.request import Change, Extras, Request, Response, Tree
 from scanify.verify.unscanned import with_loops_that_stay
 from scanify.verify.verdict import CaseResult, Verification
@@ -111,12 +111,7 @@ def _absolute(path: Path) -> Path:
 
 
 def _check_usage(changes: Changes, cases: Sequence[CaseSpec], policies: Sequence[str | None]) -> None:
-    missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ScanifyError(
-            f"verification runs the model and needs jax and equinox; {' and '.join(missing)} not found by "
-            f'{sys.executable}. Install them with: pip install "scanify-jax[jax]"'
-        )
+    require("verification runs the model and")
     if sys.platform == "win32":
         raise ScanifyError("verification runs cases in a POSIX process session, which Windows lacks; use WSL")
     if not changes:
