@@ -11,7 +11,7 @@ from scanify.analysis.decide.project import decisions
 from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.candidates import may_hold_loop
-from scanify.analysis.parameters.first_look import may_walk_parameters
+from scanify.analysis.parameters.named import may_walk_parameters
 from scanify.analysis.plan import Analysis
 from scanify.analysis.unparsed import unparsed
 from scanify.source.file import Source

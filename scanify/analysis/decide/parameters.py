@@ -19,8 +19,7 @@ from scanify.analysis.lists.layer_list import LayerList, Reason
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.loops import for_loops_in
 from scanify.analysis.lower.own_builtins import by_own_builtins
-from scanify.analysis.parameters.first_look import may_walk_parameters
-from scanify.analysis.parameters.named import called_parameters
+from scanify.analysis.parameters.named import called_parameters, may_walk_parameters
 from scanify.analysis.parameters.products import Use, use_of
 from scanify.analysis.project_facts import ProjectFacts
 

@@ -7,7 +7,8 @@ import ast
 import re
 
 from scanify.analysis.lower.loop import Loop, Walk
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import parameters
+from scanify.analysis.lower.text import root
 
 _PARAMETERS = frozenset(
     "param params parameter parameters weight weights layer layers block blocks stage stages theta thetas mlp mlps "
@@ -19,48 +20,29 @@ _DATA = frozenset(
     "updates size sizes dim dims width widths feature features image images frame frames observation observations "
     "optimizer optimizers name names shape shapes history population candidates ensemble".split()
 )
+_JAX = ("jax", "jnp", "lax")
+_NAME = re.compile(r"[^\W\d]\w*")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
+def may_walk_parameters(text: str) -> bool:
+    """True if a file has a word of loops and one of jax: a cheap first look."""
+    return "for " in text and any(word in text for word in _JAX)
+
+
 def called_parameters(loop: Loop, walk: Walk) -> bool:
-    """Whether something speaks for parameters, and nothing for data."""
-    texts = [*_names(walk.base), *_names(walk.target), *_annotation(loop, walk)]
-    last = {*_words(_last(walk.base)), *(word for text in _names(walk.target) for word in _words(text))}
-    return not last & _DATA and any(word in _PARAMETERS for text in texts for word in _words(text))
-
-
-def _words(text: str) -> list[str]:
-    return [each.lower() for each in _WORD.findall(text)]
+    """True if a name speaks for parameters, and neither the last one of the list nor one of its elements for data."""
+    holder = root(walk.base)
+    given = [each for each in parameters(loop.scope.function.node) if each.arg == holder]
+    declared = [name for each in given if each.annotation is not None for name in _names(each.annotation)]
+    base, target = _names(walk.base), _names(walk.target)
+    return not _words(*base[-1:], *target) & _DATA and bool(_words(*base, *target, *declared) & _PARAMETERS)
 
 
 def _names(node: ast.AST) -> list[str]:
-    found = []
-    for each in nodes_in(node):
-        match each:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
-                found.append(name)
-    return found
+    """The names in an expression, in order, those of keys among them: `params` and `layers` for `params["layers"]`."""
+    return _NAME.findall(ast.unparse(node))
 
 
-def _last(node: ast.expr) -> str:
-    """The last name of what is walked: `layers` of `params["layers"]` and of `weights.layers[1:]`."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
-            return name
-        case ast.Subscript(value=inner):
-            return _last(inner)
-        case _:
-            return ""
-
-
-def _annotation(loop: Loop, walk: Walk) -> list[str]:
-    """The names in the annotation of the parameter that is walked, or that holds what is."""
-    root: ast.expr = walk.base
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    function = loop.scope.function.node if loop.scope.function is not None else None
-    if not isinstance(root, ast.Name) or not isinstance(function, ast.FunctionDef):
-        return []
-    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    named = [each.annotation for each in given if each.arg == root.id and each.annotation is not None]
-    return [name for each in named for name in _names(each)]
+def _words(*names: str) -> set[str]:
+    return {word.lower() for name in names for word in _WORD.findall(name)}
