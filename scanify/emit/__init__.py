@@ -1,8 +1,8 @@
-"""Emission: plans become edits, edits become texts, and every text is checked before it may be written.
+"""Emission: turn plans into edits and edits into texts, and check each text before it may be written.
 
-The straight line: a target's module turns plans into edits (`targets/`), `imports` adds what they need, `apply`
-applies them, `checks` looks at the result. Nothing here reads or writes files. What is named here is imported when it
-is called, as it needs libcst.
+A target's module turns plans into edits (`targets/`), `imports` adds the imports they need, `apply` applies them, and
+`checks` checks the result. Nothing here reads or writes files. The names below are imported on their first call, since
+they need libcst.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Applying edits to texts: the one place where a file's text changes."""
+"""Apply edits to texts: the one place where a file's text changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -10,18 +10,18 @@ from scanify.errors import CheckFailed
 
 
 def in_order(edits: Iterable[Edit]) -> list[Edit]:
-    """The edits by place, each once. Edits at one place keep the order they were made in.
+    """Sort the edits by place, without duplicates. Edits at one place keep their order.
 
-    Two loops over one list ask for the same edit where the list is built; that is one edit. Insertions come before
-    the replacement that starts where they stand.
+    Two loops over one list make the same edit where the list is built, which is one edit. Insertions come before a
+    replacement that starts at the same place.
     """
     return sorted(dict.fromkeys(edits), key=lambda edit: (edit.path, edit.start, edit.end))
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """One file's text with its edits applied.
+    """Apply the edits of one file to its text.
 
-    Raises CheckFailed where two edits overlap or where one lies outside of the text: what was meant is not known then.
+    Raises CheckFailed if two edits overlap or if one lies outside of the text, since the intended result is unknown.
     """
     ordered = in_order(edits)
     for edit in ordered:
@@ -45,7 +45,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def new_stretches(edits: Iterable[Edit]) -> list[tuple[int, int]]:
-    """Where the text of each edit of one file, in order, stands in the new text."""
+    """Return where the text of each edit lies in the new text, for ordered edits of one file."""
     shift, found = 0, []
     for edit in edits:
         found.append((edit.start + shift, edit.start + shift + len(edit.new)))
@@ -54,11 +54,11 @@ def new_stretches(edits: Iterable[Edit]) -> list[tuple[int, int]]:
 
 
 def composed(first: Sequence[Edit], second: Sequence[Edit], between: str) -> list[Edit]:
-    """One list of edits of one file that does what `first` does and then `second` does to `between`, the text there."""
+    """Merge `first`, whose result is `between`, and `second`, which edits `between`, into edits of the old text."""
     stretches = new_stretches(first)
     made: list[Edit] = []
     left = list(zip(first, stretches, strict=True))
-    shift = 0  # of what comes next, from the text between to the one before
+    shift = 0  # offset of the following edits from `between` to the old text
     for edit in second:
         inside = []
         while left and left[0][1][0] <= edit.end:
@@ -83,7 +83,7 @@ def composed(first: Sequence[Edit], second: Sequence[Edit], between: str) -> lis
 
 
 def apply_all(texts: Mapping[Path, str], edits: Iterable[Edit]) -> dict[Path, str]:
-    """The texts of the files that the edits change."""
+    """Return the texts of the files that the edits change."""
     by_path: dict[Path, list[Edit]] = {}
     for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)

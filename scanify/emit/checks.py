@@ -1,6 +1,6 @@
 """The checks that every change must pass before it is written, as black checks its own output on every file.
 
-Each looks at one thing, and for each there is a wrong change that only it catches.
+Each covers one property, and for each there is a wrong change that only it catches.
 """
 
 import ast
@@ -41,7 +41,7 @@ Stretch = tuple[int, int]
 
 @dataclass(frozen=True)
 class Change:
-    """One file before and after, the edits between, and the stretches of the old text that the plans speak of."""
+    """One file before and after, its edits, and the stretches of the old text that the plans cover."""
 
     path: Path
     before: str
@@ -58,12 +58,12 @@ class Change:
         return cst.parse_module(self.after)
 
     def new_stretches(self) -> list[Stretch]:
-        """Where the text of each edit stands in the new text."""
+        """Return where the text of each edit lies in the new text."""
         return new_stretches(self.edits)
 
 
 def failed(path: Path, line: int, check: str, expected: str, got: str) -> CheckFailed:
-    """The error of a check, in the form they all have."""
+    """Build the error of a check, in the form common to all checks."""
     return CheckFailed(
         f"{path}:{line}: the rewrite failed the check `{check}`: expected {expected}, got {got}; nothing was written; "
         "this is a defect of scanify, please report it with the file"
@@ -71,7 +71,7 @@ def failed(path: Path, line: int, check: str, expected: str, got: str) -> CheckF
 
 
 def still_parses(change: Change) -> None:
-    """The new text is Python: for libcst, and for the running Python where it could compile the old text."""
+    """The new text is Python: for libcst, and for the running Python if it could compile the old text."""
     try:
         _ = change.tree_after
     except cst.ParserSyntaxError as error:
@@ -94,7 +94,7 @@ def _syntax_error(text: str) -> SyntaxError | None:
 
 
 def only_planned_spans_differ(change: Change) -> None:
-    """Every edit lies in a stretch that a plan speaks of, and all text between the edits is what it was."""
+    """Every edit lies in a stretch that a plan covers, and the text between the edits is unchanged."""
     for edit in change.edits:
         if not any(start <= edit.start and edit.end <= end for start, end in change.planned):
             raise failed(
@@ -125,7 +125,7 @@ def _same(change: Change, before: str, after: str, offset: int) -> None:
 
 
 def comments_kept(change: Change) -> None:
-    """Every comment is still there, as often as it was, and there is no new one."""
+    """Every comment is kept as often as it occurred, and none is new."""
     before, after = Counter(comments_in(change.tree_before)), Counter(comments_in(change.tree_after))
     if before == after:
         return
@@ -140,8 +140,8 @@ def comments_kept(change: Change) -> None:
 def no_name_becomes_unbound(change: Change) -> None:
     """Every name that is read is bound, unless it was unbound before.
 
-    A temporary of the body that is read after the loop would be seen here, and so would a missing import. Where the
-    file has a star import, a name that the file itself never bound is taken to come from there.
+    This catches a temporary of the body that is read after the loop, and a missing import. If the file has a star
+    import, a name that the file itself never bound is assumed to come from it.
     """
     before, after = names_of(change.before), names_of(change.after)
     lost = after.unbound - before.unbound
@@ -164,7 +164,7 @@ def _has_star_import(tree: cst.Module) -> bool:
 
 
 def newline_style_kept(change: Change) -> None:
-    """New lines end as the file's lines do."""
+    """New lines have the line ends of the file."""
     style = newline_of(change.before)
     before, after = newline_counts(change.before), newline_counts(change.after)
     for other in after:
@@ -189,7 +189,7 @@ CHECKS: tuple[Callable[[Change], None], ...] = (
 
 
 def layout_changes_no_code(path: Path, before: str, after: str) -> None:
-    """Laying out what was rewritten leaves the program and its comments as they are."""
+    """Laying out the rewritten text keeps the program and its comments."""
     same = ast.dump(ast.parse(before)) == ast.dump(ast.parse(after))
     if not same or comments_in(cst.parse_module(before)) != comments_in(cst.parse_module(after)):
         at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
@@ -197,7 +197,7 @@ def layout_changes_no_code(path: Path, before: str, after: str) -> None:
 
 
 def second_run_changes_nothing(changes: Sequence[Change], again: Iterable[Plan]) -> None:
-    """No plan of a second run speaks of text that the first run has written."""
+    """No plan of a second run covers text that the first run wrote."""
     written = {change.path: (change, change.new_stretches()) for change in changes}
     for plan in again:
         sites = (*plan.stack.sites, *plan.stack.annotations) if isinstance(plan.stack, InitStack) else ()
@@ -216,7 +216,7 @@ def second_run_changes_nothing(changes: Sequence[Change], again: Iterable[Plan])
 
 
 def planned_stretches(text: str, path: Path, plans: Sequence[Plan], imports: Sequence[Edit]) -> tuple[Stretch, ...]:
-    """The stretches of one file's text that edits may touch, whole lines for loops and with the blank ones around."""
+    """Return the stretches of a file's text that edits may touch: whole lines for loops, with blank lines around."""
     found = [(edit.start, edit.end) for edit in imports if edit.path == path]
     for plan in plans:
         if plan.place.path == path:
@@ -238,7 +238,7 @@ def planned_stretches(text: str, path: Path, plans: Sequence[Plan], imports: Seq
 
 
 def _block(text: str, start: int, end: int) -> Stretch:
-    """A compound statement with the comment lines above it and those below that belong to its body."""
+    """Return the stretch of a compound statement, with comment lines above it and those below in its body."""
     start += len(indent_of(text[start:]))
     start = line_start(text, start)
     column = indent_width(text[start : line_stop(text, start)])
@@ -248,7 +248,7 @@ def _block(text: str, start: int, end: int) -> Stretch:
 
 
 def check(changes: Sequence[Change]) -> None:
-    """Run every check of one file on each change. Raises CheckFailed at the first that fails."""
+    """Run every check on each change. Raises CheckFailed at the first that fails."""
     for change in changes:
         for each in CHECKS:
             each(change)

@@ -1,4 +1,4 @@
-"""Edits: stretches of a file's text and what replaces them."""
+"""Edits: stretches of a file's text and their replacements."""
 
 from dataclasses import dataclass
 from pathlib import Path

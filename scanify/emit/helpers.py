@@ -1,4 +1,4 @@
-"""Functions that a target writes into the files that call them: where they stand, and what they are called there."""
+"""Helper functions that a target writes into the files that call them: their places and names."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ _STEP = re.compile(r"^(?: {4})+", re.MULTILINE)
 
 
 def helper_names(text: str, helpers: Mapping[str, Helper], imports: Mapping[str, str]) -> dict[str, str]:
-    """What each helper is called in a file: by its own name, also where the file has this very function already."""
+    """Name each helper in a file; it keeps its own name if the file already defines this very function."""
     names = {name: name for name in helpers}
     known = functions_of(text)
     taken = set(re.findall(r"\w+", text))
@@ -30,7 +30,7 @@ def helper_names(text: str, helpers: Mapping[str, Helper], imports: Mapping[str,
 def helper_edits(
     path: Path, text: str, made: Iterable[Edit], helpers: Mapping[str, Helper], names: Mapping[str, str]
 ) -> list[Edit]:
-    """The functions that the edits of a file call, and those that these call, in front of the first use of one."""
+    """Insert the helpers that the edits of a file call, and those that these call, in front of the first use."""
     mine = [edit for edit in made if edit.path == path]
     wanted = _with_theirs([name for name in helpers if _calls(mine, names[name])], helpers)
     known = functions_of(text)
@@ -43,7 +43,7 @@ def helper_edits(
 
 
 def in_file(helper: Helper, names: Mapping[str, str], text: str) -> str:
-    """A helper's text as it stands in a file: with the names, the indentation and the line ends that it has there."""
+    """Adapt a helper's text to a file: its names, indentation and line ends."""
     step = step_of(text, "\t" if re.search(r"^\t", text, re.MULTILINE) else "")
     newline = newline_of(text)
     words = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, names))})\b")
@@ -52,7 +52,7 @@ def in_file(helper: Helper, names: Mapping[str, str], text: str) -> str:
 
 
 def functions_of(text: str) -> dict[str, str]:
-    """The functions of a file's own level, by name, with what they say, whatever their layout."""
+    """Map the functions at the top level of a file to dumps of their trees, which ignore layout."""
     parsed = module(text)
     found = parsed.tree.body if parsed is not None else []
     return {node.name: ast.dump(node) for node in found if isinstance(node, ast.FunctionDef)}
@@ -76,7 +76,7 @@ def _with_theirs(wanted: list[str], helpers: Mapping[str, Helper]) -> set[str]:
 
 
 def _above(text: str, offset: int, path: Path) -> int:
-    """In front of the statement of the file's own level that holds an offset: above its decorators and comments."""
+    """Return the offset of the top-level statement that holds an offset, with its decorators and comments."""
     parsed = module(text)
     if parsed is None:
         raise CheckFailed(

@@ -1,4 +1,4 @@
-"""The remat policies of stacks that are there already."""
+"""Change the remat policies of existing stacks."""
 
 import ast
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ _SAME = {'"full"': "True", '"save_all"': "False"}
 
 @dataclass(frozen=True)
 class NewPolicy:
-    """A stack that is built with another policy: where, and the policies as they stand in source.
+    """A stack that is built with another policy: its place, and both policies in source form.
 
-    `old` is None where none is written. Where `why` says so, the stack keeps its own.
+    `old` is None if none is written. If there is a reason `why`, the stack keeps its own.
     """
 
     path: Path
@@ -33,9 +33,9 @@ class NewPolicy:
 
 
 def with_policy(texts: Mapping[Path, str], remat: str) -> tuple[dict[Path, str], tuple[NewPolicy, ...]]:
-    """The texts of the files that change where every stack is built with a policy, and which stacks are.
+    """Return the new texts if every stack is built with a policy, and the changed stacks.
 
-    Raises ScanifyError where there is no such policy, and CheckFailed where a check of the result fails.
+    Raises ScanifyError for an unknown policy, and CheckFailed if a check of the result fails.
     """
     new = policy_expression(remat)
     assert new is not None
@@ -58,7 +58,7 @@ def with_policy(texts: Mapping[Path, str], remat: str) -> tuple[dict[Path, str],
 
 
 def _changed(file: File, built: Built, new: str) -> NewPolicy | None:
-    """What becomes of a stack's policy; None where it has that one."""
+    """Return the change of a stack's policy; None if it already has the new one."""
     old = file.parsed.code(built.policy) if built.policy is not None else None
     if _meant(old) == _meant(new):
         return None
@@ -79,7 +79,7 @@ def _edit(file: File, built: Built, new: str) -> Edit:
     last = max([*call.args, *(each.value for each in call.keywords)], key=parsed.end)
     at = parsed.end(last)
     bare = isinstance(last, ast.GeneratorExp) and parsed.text[at - 1] == ")" and at == parsed.end(call)
-    if bare:  # a generator that is the only argument needs its own parentheses beside another one
+    if bare:  # a generator that is the only argument needs its own parentheses next to another one
         start = parsed.start(last)
         return Edit(file.path, start, at, f"({parsed.text[start:at]}, {_KEYWORD}={new})")
     closing = _behind_parentheses(parsed.text, at, parsed.end(call))
@@ -87,7 +87,7 @@ def _edit(file: File, built: Built, new: str) -> Edit:
 
 
 def _behind_parentheses(text: str, at: int, end: int) -> int:
-    """Behind the parentheses around an argument: in front of the comma, or of the call's own last one."""
+    """Return the offset behind the parentheses around an argument, before the comma or the call's closing one."""
     tail = text[at : end - 1]
     return at + (tail.rfind(")") + 1 if ")" in tail and "#" not in tail else 0)
 

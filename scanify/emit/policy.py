@@ -1,4 +1,4 @@
-"""Remat policies as they stand in source."""
+"""Remat policies in source form."""
 
 from scanify.errors import ScanifyError
 
@@ -7,7 +7,7 @@ POLICIES = ("full", "nested", "offload", "save_all", "dots")
 
 
 def policy_expression(remat: str | None) -> str | None:
-    """A policy as it stands in source: `"nested"` with quotes, `True` and `False` without. Raises ScanifyError."""
+    """Return a policy in source form: `"nested"` with quotes, `True` and `False` without. Raises ScanifyError."""
     if remat is None:
         return None
     if remat.capitalize() in ("True", "False"):

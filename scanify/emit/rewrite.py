@@ -37,19 +37,19 @@ def rewrite_texts(
     reanalyse: Reanalyse | None = None,
     target: str = SCANIFY,
 ) -> dict[Path, str]:
-    """Carry out the plans: the new texts of the files that change.
+    """Carry out the plans, and return the new texts of the files that change.
 
     Args:
-        texts: the decoded text of every file that a plan speaks of; newlines as in the file.
+        texts: the decoded text of every file that a plan covers; newlines as in the file.
         plans: what to rewrite. Two plans may share the place where their list is built.
         remat: a checkpoint policy by name, or `"True"` or `"False"`; None leaves the runtime's default.
-        reanalyse: finds the plans in new texts, for the check that a second run changes nothing. It is given all
-            texts. Without it that check is left out.
+        reanalyse: finds the plans in new texts, to check that a second run changes nothing. It takes all texts. Without
+            it, that check is skipped.
         target: what to rewrite to, one of `TARGETS`.
 
     Raises:
         ScanifyError: the policy or the target does not exist.
-        CheckFailed: a check of the result failed. Nothing may be written then.
+        CheckFailed: a check of the result failed, so nothing may be written.
     """
     if target not in TARGETS:
         raise ScanifyError(f"expected a target among {', '.join(TARGETS)}, got {target!r}")
@@ -91,7 +91,7 @@ def rewrite_texts(
 
 
 def _needed(plans: Sequence[Plan], emitter: Target, policy: str | None) -> dict[Path, list[Import]]:
-    """What each file must import, in order."""
+    """Return the imports that each file needs, in order."""
     needed = set().union(*(emitter.needed(plan, policy) for plan in plans))
     return {path: sorted(one for at, one in needed if at == path) for path in sorted({path for path, _ in needed})}
 
@@ -99,7 +99,7 @@ def _needed(plans: Sequence[Plan], emitter: Target, policy: str | None) -> dict[
 def _bound(
     texts: Mapping[Path, str], needed: Mapping[Path, Sequence[Import]], emitter: Target
 ) -> tuple[dict[Path, Mapping[str, str]], list[Edit]]:
-    """The local names of what the target imports and of its helpers in each file, and the edits that import."""
+    """Return the local names of imports and helpers in each file, and the edits that import them."""
     names: dict[Path, Mapping[str, str]] = {}
     imports: list[Edit] = []
     for path, wanted in needed.items():
@@ -117,7 +117,7 @@ def _imports(
     added: Sequence[Edit],
     needed: Mapping[Path, Sequence[Import]],
 ) -> list[Edit]:
-    """The edits of all imports: `added`, and those that take out what the new texts have no use for any more."""
+    """Return the edits of all imports: `added`, and those that remove imports which the new texts do not use."""
     found: list[Edit] = []
     for path, after in apply_all(texts, [*added, *made]).items():
         mine = [edit for edit in added if edit.path == path]
@@ -136,21 +136,21 @@ def _imports(
 
 
 def files_of(plans: Sequence[Plan]) -> set[Path]:
-    """The files that the plans speak of."""
+    """Return the files that the plans cover."""
     sites = (plan.stack for plan in plans if isinstance(plan.stack, InitStack))
     places = (each.place for stack in sites for each in (*stack.sites, *stack.annotations))
     return {plan.place.path for plan in plans} | {place.path for place in places}
 
 
 def house_of(path: Path, text: str, plans: Sequence[Plan]) -> HouseStyle:
-    """How a file is laid out, where what the plans speak of is laid out so too."""
+    """Return the style of a file; it counts as formatted only if the planned stretches are formatted too."""
     house = house_style(text)
     otherwise = tidied(path, text, planned_stretches(text, path, plans, []), house)
     return replace(house, formatted=house.formatted and not otherwise)
 
 
 def finished(change: Change, house: HouseStyle) -> Change:
-    """The change without what it left unread, laid out as a formatter would where one has formatted the file."""
+    """Remove dead stores from the change, and lay it out if a formatter has formatted the file."""
     change = followed_by(change, dead_stores(change.path, change.before, change.after))
     laid = followed_by(change, tidied(change.path, change.after, change.new_stretches(), house))
     if laid is not change:
@@ -159,7 +159,7 @@ def finished(change: Change, house: HouseStyle) -> Change:
 
 
 def followed_by(change: Change, edits: Sequence[Edit]) -> Change:
-    """The change with further edits of its new text."""
+    """Add further edits, of its new text, to the change."""
     if not edits:
         return change
     ordered = in_order(edits)

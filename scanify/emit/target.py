@@ -1,6 +1,6 @@
-"""What an emitter is: a module with these names. The targets are listed one by one, and nothing registers itself.
+"""The protocol of emitters: a module with these names. Targets are listed explicitly; nothing registers itself.
 
-Modules behind a protocol in an explicit dict are the idea of pre-commit's `all_languages.py`.
+Modules behind a protocol in an explicit dict follow pre-commit's `all_languages.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,10 @@ from scanify.emit.text.house_style import HouseStyle
 
 @dataclass(frozen=True)
 class Context:
-    """What an emitter needs beside the plans.
+    """The input of an emitter besides the plans.
 
     `texts` are the decoded texts of the files; `names` the local names of the target's imports and helpers in each file
-    that needs them; `houses` how each file is laid out; `remat` the policy as a Python expression, None where none was
-    asked for.
+    that needs them; `houses` the style of each file; `remat` the policy as a Python expression, None for the default.
     """
 
     texts: Mapping[Path, str]
@@ -31,20 +30,20 @@ class Context:
 
 @dataclass(frozen=True)
 class Helper:
-    """A function that a target writes into the files that call it: its text, laid out with four spaces.
+    """The text of a function that a target writes into the files that call it, indented by four spaces.
 
-    The names of the target's imports and of its other helpers stand in the text as the target calls them.
+    In the text, the target's imports and other helpers have their original names.
     """
 
     text: str
 
 
 class Target(Protocol):
-    """An emitter: turns plans into edits. `HELPERS` are the functions that its edits may call, by name, `FRAMEWORK` is
-    what the layers must be modules of.
+    """An emitter: its functions convert plans to edits.
 
-    `POLICY_AT_RUN_TIME` says that the remat policy is asked for when the program is traced, so that a verification can
-    compare one text under all of them; elsewhere the text is verified as it is written.
+    `HELPERS` are the functions that its edits may call, by name, and `FRAMEWORK` is the framework of the layers.
+    `POLICY_AT_RUN_TIME` is true if the remat policy is read when the program is traced, so that a verification can
+    compare one text under all policies; otherwise the text is verified as written.
     """
 
     @property
@@ -55,24 +54,24 @@ class Target(Protocol):
     def POLICY_AT_RUN_TIME(self) -> bool: ...
 
     def refusal(self, plan: Plan, remat: str | None) -> str | None:
-        """Why the target cannot express the loop under a policy, as a Python expression; None where it can."""
+        """Return why the target cannot express the loop under a policy, a Python expression; None if it can."""
         ...
 
     def unstackable(self, plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
-        """Why the list cannot be built stacked, though the loop can be rewritten; None where it can.
+        """Return why the list cannot be built stacked, although the loop can be rewritten; None if it can.
 
-        `plans` are all that are to be rewritten, `texts` the files of the project.
+        `plans` are all plans to carry out, `texts` the files of the project.
         """
         ...
 
     def needed(self, plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
-        """What the plan's edits, and the helpers that they call, import in which file under a policy."""
+        """Return the imports that the plan's edits and their helpers need, with their files, under a policy."""
         ...
 
     def edits(self, plans: Sequence[Plan], context: Context) -> list[Edit]:
-        """The edits of all plans, imports and helpers left out."""
+        """Return the edits of all plans, without imports and helpers."""
         ...
 
     def elsewhere(self, plans: Sequence[Plan], context: Context) -> list[Edit]:
-        """The edits outside of the loops and of the places where their lists are built and annotated."""
+        """Return the edits outside of the loops and of the places where their lists are built and annotated."""
         ...

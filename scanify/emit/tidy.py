@@ -1,4 +1,4 @@
-"""The statements that a rewrite has touched, laid out as the rest of a formatted file."""
+"""Lay out the statements that a rewrite touched like the rest of a formatted file."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ _SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
 
 
 def tidied(path: Path, text: str, stretches: Sequence[tuple[int, int]], house: HouseStyle) -> list[Edit]:
-    """The edits that lay out each statement of a new text that a stretch of it touches."""
+    """Return the edits that lay out each statement of a new text that overlaps a stretch."""
     if not house.formatted or not stretches:
         return []
     try:
@@ -45,7 +45,7 @@ def tidied(path: Path, text: str, stretches: Sequence[tuple[int, int]], house: H
 
 
 class _Offsets:
-    """Positions of the parser, which counts bytes, as offsets of characters."""
+    """Convert positions of the parser, which counts bytes, to offsets of characters."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.split("\n")
@@ -62,7 +62,7 @@ class _Offsets:
 def _touched(
     tree: ast.AST, offsets: _Offsets, text: str, stretches: Iterable[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """The simple statements, and the headers of functions, that share a character with a stretch."""
+    """Yield the simple statements, and the headers of functions, that overlap a stretch."""
     wanted = sorted(stretches)
     for node in ast.walk(tree):
         if isinstance(node, _SIMPLE):

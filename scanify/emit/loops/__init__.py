@@ -1,1 +1,1 @@
-"""What becomes of one loop: its function, what it collects, its early exits, and what stands around it."""
+"""Rewriting one loop: its function, collected outputs, early exits, and surrounding code."""

@@ -1,4 +1,4 @@
-"""Annotations of a list that becomes a stack: `list[Block]`, alone or inside of another annotation."""
+"""Annotations of a list that becomes a stack: `list[Block]`, alone or inside another annotation."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -11,9 +11,9 @@ _NO_MODULES = _SEQUENCES | frozenset("dict Dict set Callable object type Type Ma
 
 
 def stacked(old: str, stack_of: Callable[[str | None], str], element: str | None) -> str:
-    """The annotation with `stack_of(element)` where it speaks of a list; what stands around that stays.
+    """Replace the list in an annotation by `stack_of(element)`, and keep the rest.
 
-    A stack is generic over modules: one of tuples or functions is `stack_of(None)`.
+    A stack is generic over modules: a stack of tuples or functions is `stack_of(None)`.
     """
     quote = old[:1] if old[:1] in ("'", '"') and old[:1] == old[-1:] else ""
     plain = old[1:-1] if quote else old
@@ -26,7 +26,7 @@ def stacked(old: str, stack_of: Callable[[str | None], str], element: str | None
 
 
 def element_of(old: str) -> str | None:
-    """What an annotation says that a list holds: `Block` of `Optional[list[Block]]` and of `tuple[Block, ...]`."""
+    """Return the element type of an annotated list: `Block` of `Optional[list[Block]]` and `tuple[Block, ...]`."""
     plain = old.strip("'\"")
     found = _list_in(plain)
     parsed = module(f"({plain[found[0] : found[1]]})") if found is not None else None
@@ -40,7 +40,7 @@ def element_of(old: str) -> str | None:
 
 
 def beside(site: Wrap, text: str) -> Iterator[tuple[int, int]]:
-    """The annotations of the name that the list is assigned to, and of the function whose only value it is."""
+    """Yield the annotations of the name assigned the list, and of the function that returns nothing but the list."""
     parsed = module(text)
     span = site.place.span
     around = parsed.around(span.start, span.end) if parsed is not None else []
@@ -63,12 +63,12 @@ def _list_like(parsed: Module, node: ast.expr) -> Iterator[tuple[int, int]]:
 
 
 def _is_at(parsed: Module, node: ast.expr, start: int, end: int) -> bool:
-    """Whether a node is what stands at a stretch, parentheses aside."""
+    """True if a node is the expression at a stretch, up to parentheses."""
     return parsed.text[start:end].strip("() \n") == parsed.code(node).strip("() \n")
 
 
 def _list_in(plain: str) -> tuple[int, int] | None:
-    """Where an annotation speaks of a list, tuple or sequence."""
+    """Return the stretch of the list, tuple or sequence type in an annotation."""
     parsed = module(f"({plain})")
     if parsed is None:
         return None

@@ -1,4 +1,4 @@
-"""The body of a loop that collects: what a layer adds is what the function gives beside the carry."""
+"""The body of a collecting loop: the function returns what a layer appends, next to the carry."""
 
 import ast
 from collections.abc import Sequence, Set
@@ -18,9 +18,9 @@ _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Load)
 
 @dataclass(frozen=True)
 class Appended:
-    """A body in which each list is appended to exactly once: without the appends, and what was appended to each.
+    """A body without its appends, of which each list had exactly one, and the appended values.
 
-    `comment` stood behind an append that is gone.
+    `comment` is a comment behind a removed append.
     """
 
     body: str
@@ -29,7 +29,7 @@ class Appended:
 
 
 def appended(plan: Plan, loop: LoopText, taken: Set[str]) -> Appended | None:
-    """The body with its appends taken out, where each list gets one element in every turn."""
+    """Take the appends out of the body; None unless each list gets one element per iteration."""
     if plan.exits or any(one.adds is not Adds.LIST or not one.surely for one in plan.collections):
         return None
     parsed = module(_HEAD + loop.body)
@@ -68,7 +68,7 @@ def _names_the_carry(block: Sequence[ast.stmt], plan: Plan) -> bool:
 def _taken_out(
     parsed: Module, block: Sequence[ast.stmt], statement: ast.stmt, name: str, used: Set[str], plan: Plan
 ) -> tuple[tuple[int, int, str], str, str] | None:
-    """The edit of the body that takes an append out, what is appended, and a comment that is left over."""
+    """Return the edit that removes an append, the appended value, and a comment that is left over."""
     value = appended_to(statement, name)
     assert value is not None
     text, start, end = parsed.text, parsed.start(statement), parsed.end(statement)
@@ -93,7 +93,7 @@ def _taken_out(
 
 
 def _one_of(name: str) -> str:
-    """A name for one of what a list holds: `hidden_state` of `hidden_states`."""
+    """Name an element of a list: `hidden_state` for `hidden_states`."""
     plain = name.lstrip("_")
     if plain.endswith("ies"):
         return f"{plain[:-3]}y"
@@ -105,7 +105,7 @@ def _one_of(name: str) -> str:
 
 
 def one_of_each(names: Sequence[str], taken: Set[str]) -> list[str]:
-    """Names for one of what each list holds, all different."""
+    """Name the elements of each list, with distinct names."""
     made: list[str] = []
     for name in names:
         made.append(fresh(_one_of(name), taken | set(made) | set(names)))
@@ -113,9 +113,9 @@ def one_of_each(names: Sequence[str], taken: Set[str]) -> list[str]:
 
 
 def renamed(body: str, names: dict[str, str]) -> str | None:
-    """A body with other names for its collections; None where one of them may mean something else in it.
+    """Rename the collections in a body; None if one of the names may mean something else in it.
 
-    Whether there is a collection at all is asked of what stands around: `if caches is not None`.
+    Tests for the presence of a collection keep the outer name: `if caches is not None`.
     """
     parsed = module(_HEAD + body)
     if parsed is None:

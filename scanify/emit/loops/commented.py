@@ -1,14 +1,14 @@
-"""A statement in a loop's place, with the loop's comments."""
+"""A statement that replaces a loop, with the loop's comments."""
 
 from scanify.emit.loops.comments import comments_of, without
 from scanify.emit.text.loop_text import LoopText
 
-# Comments that speak to a tool about their own line: they stay on the statement's line however long it gets.
+# Comments for tools about their own line: they stay on the statement's line however long it gets.
 _PRAGMAS = ("# noqa", "# type:", "# pyright:", "# pylint:", "# fmt:", "# ruff:", "# pragma:", "# ty:")
 
 
 def with_comments(statement: str, loop: LoopText) -> str:
-    """The statement with the loop's comments: one of them behind it, the others above it on lines of their own."""
+    """Add the loop's comments to the statement: one behind it, the others on lines of their own above."""
     lost = without(list(loop.comments), comments_of(statement, loop.style.indent))
     behind = loop.last_comment or loop.for_comment
     if behind is not None and (loop.style.fits(f"{statement}  {behind}") or behind.startswith(_PRAGMAS)):

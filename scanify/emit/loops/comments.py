@@ -12,23 +12,23 @@ class _Comments(cst.CSTVisitor):
 
 
 def comments_in(node: cst.CSTNode) -> list[str]:
-    """The comments in a tree, in the order of the source."""
+    """Return the comments in a tree, in source order."""
     visitor = _Comments()
     node.visit(visitor)
     return visitor.found
 
 
 def comments_of(text: str, indent: str = "") -> list[str]:
-    """The comments in statements that stand at `indent` (the first line's own indentation left out).
+    """Return the comments in statements at indentation `indent`, which the first line lacks.
 
-    Raises libcst.ParserSyntaxError where the text is not statements.
+    Raises libcst.ParserSyntaxError if the text does not consist of statements.
     """
     inside = f"if True:\n{indent}{text}\n" if indent else f"{text}\n"
     return comments_in(cst.parse_module(inside))
 
 
 def without(comments: list[str], kept: list[str]) -> list[str]:
-    """`comments` without those in `kept`, each taken out as often as it is kept; the order stays."""
+    """Remove from `comments` those in `kept`, each as often as it occurs there; the order stays."""
     left = list(kept)
     lost = []
     for comment in comments:

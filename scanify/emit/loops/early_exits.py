@@ -1,4 +1,4 @@
-"""A loop that ends turns early as the body of a function: each `continue`, `break` and `return` is a `return`."""
+"""The body of a function for a loop with early exits: each `continue`, `break` and `return` is a `return`."""
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
@@ -11,7 +11,7 @@ from scanify.emit.text.loop_text import LoopText
 
 
 def body_of_function(plan: Plan, loop: LoopText, outputs: Outputs, state: str) -> str:
-    """The loop's body, word for word but for its early exits."""
+    """Return the loop's body, verbatim except for its early exits."""
     if not plan.exits:
         return loop.body
     head = f"for _ in _:{loop.style.newline}"
@@ -27,7 +27,7 @@ def body_of_function(plan: Plan, loop: LoopText, outputs: Outputs, state: str) -
 
 
 def _exit(module: cst.Module, node: Leaving, outputs: Outputs, state: str) -> str:
-    """A layer that ends the loop gives a tuple beside the carry, with what is returned in it."""
+    """Return the replacement of an early exit; a layer that ends the loop gives a tuple next to the carry."""
     match node:
         case cst.Continue():
             return f"return {outputs.returned}"

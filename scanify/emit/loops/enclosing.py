@@ -1,4 +1,4 @@
-"""What stands around a statement: the functions, loops and blocks that it is in."""
+"""The functions, loops and blocks that enclose a statement."""
 
 import ast
 import warnings
@@ -12,7 +12,7 @@ _SCOPES = (*FUNCTIONS, ast.ClassDef)
 
 @dataclass(frozen=True)
 class Module:
-    """A module's tree, with the offset at which each line begins. Positions of the tree count bytes of UTF-8."""
+    """A module's tree, with the offset of the start of each line. Positions of the tree count bytes of UTF-8."""
 
     text: str
     tree: ast.Module
@@ -35,7 +35,7 @@ class Module:
         return self.text[self.start(node) : self.end(node)]
 
     def around(self, start: int, end: int) -> list[ast.AST]:
-        """The nodes that hold a stretch of the text, the outermost first."""
+        """Return the nodes that contain a stretch of the text, outermost first."""
         found: list[ast.AST] = []
         left: list[ast.AST] = [self.tree]
         while left:
@@ -51,7 +51,7 @@ class Module:
 
 @lru_cache(maxsize=16)
 def module(text: str) -> Module | None:
-    """The tree of a text, None where the running Python does not know its syntax."""
+    """Parse a text; None if the running Python does not know its syntax."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -65,7 +65,7 @@ def module(text: str) -> Module | None:
 
 
 def _line_end(text: str, at: int) -> int:
-    """The offset behind the line end that follows `at`."""
+    """Return the offset behind the line end that follows `at`."""
     feeds = [found for found in (text.find("\n", at), text.find("\r", at)) if found >= 0]
     if not feeds:
         return len(text)
@@ -74,20 +74,20 @@ def _line_end(text: str, at: int) -> int:
 
 
 def enclosing_loops(around: list[ast.AST]) -> list[ast.For | ast.AsyncFor | ast.While]:
-    """The loops of the innermost function or class, the outermost first. The last node is not counted."""
+    """Return the loops around the last node, within the innermost function or class, outermost first."""
     begin = max((at + 1 for at, node in enumerate(around) if isinstance(node, _SCOPES)), default=0)
     return [node for node in around[begin:-1] if isinstance(node, LOOPS)]
 
 
 def enclosing_function(around: list[ast.AST]) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The function that the last node stands in."""
+    """Return the function directly around the last node, if any."""
     scopes = [node for node in around[:-1] if isinstance(node, _SCOPES)]
     last = scopes[-1] if scopes else None
     return last if isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef) else None
 
 
 def begins_function(text: str, start: int) -> bool:
-    """Whether the statement at an offset is the first of a function's or class's body."""
+    """True if the statement at an offset is the first of a function's or class's body."""
     parsed = module(text)
     around = parsed.around(start, start + 1) if parsed is not None else []
     statements = [node for node in around if isinstance(node, ast.stmt)]

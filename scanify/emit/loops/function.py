@@ -1,4 +1,4 @@
-"""The loop's body as a function of one layer, kept word for word: only the header changes, and a `return` is added."""
+"""The loop's body as a function of one layer, verbatim: only the header changes, and a `return` is added."""
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from scanify.emit.text.loop_text import LoopText
 
 @dataclass(frozen=True)
 class Function:
-    """The function's text from `def` on, without its last line end, and how it gives its outputs."""
+    """The function's text from `def` on, without its last line end, and the outputs it returns."""
 
     text: str
     outputs: Outputs
@@ -33,10 +33,10 @@ def function_over_layer(
     pair: bool = False,
     fills: bool = False,
 ) -> Function:
-    """The function with these parameters, and the lines that make the names of the loop of them.
+    """Write the function with these parameters, and lines that unpack them into the loop's names.
 
-    It gives the carry, and beside it what the layer collects; with `pair` None where it collects nothing. Independent
-    layers carry nothing. `fills` says that the loop fills one list that is empty before it.
+    It returns the carry and, next to it, the outputs of the layer; with `pair`, None if there are no outputs.
+    Independent layers have no carry. `fills`: the loop fills one list that is empty before it.
     """
     newline, taken = loop.style.newline, plan.taken | given
     carry = layout.pattern(plan.carry) if plan.carry else ""
@@ -63,7 +63,7 @@ def function_over_layer(
 
 
 def flat(target: str) -> str:
-    """A tuple pattern without its outer parentheses, as one writes it in an assignment."""
+    """Remove the outer parentheses of a tuple pattern, as in an assignment."""
     if "\n" in target or "\r" in target:
         return target
     node = cst.parse_expression(target)

@@ -1,4 +1,4 @@
-"""A body that is one call of the layer: the method of a stack that says it, and the `in_axes` of its arguments."""
+"""A body that is one call of the layer: the method of the stack that expresses it, and its `in_axes`."""
 
 import ast
 
@@ -8,9 +8,9 @@ from scanify.emit.text import layout
 
 
 def fold_call(plan: Plan, start: str) -> tuple[str, list[str], list[str] | None] | None:
-    """The method of the stack, what it is given, and what the function is that it gives, where it gives one.
+    """Return the stack's method, its arguments, and the arguments of the function it returns, if it returns one.
 
-    None where the body is not one call of the layer, or an xs is not one of its arguments.
+    None if the body is not one call of the layer, or an xs is not one of its arguments.
     """
     call = plan.call
     if call is None or len(plan.carry) != 1 or plan.collections:
@@ -32,14 +32,14 @@ def fold_call(plan: Plan, start: str) -> tuple[str, list[str], list[str] | None]
 
 
 def options(plan: Plan) -> list[str]:
-    """What a scan is told beside its function."""
+    """Return the options of a scan besides its function."""
     return ["reverse=True"] if plan.reverse else []
 
 
 def arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:
-    """Whether each argument can be taken out of the loop: it is one xs whole, or a value that the loop does not bind.
+    """True if each argument can be taken out of the loop: it is a whole xs, or a value that the loop does not bind.
 
-    `zip` stops at the shortest of its arguments, so an xs that no argument uses is not dropped: it still has a length.
+    `zip` stops at the shortest of its arguments, so an xs that no argument uses is not dropped: its length matters.
     """
     per_layer = sorted(argument.text for argument in call.arguments if argument.axis is not None)
     if per_layer != sorted(xs.target for xs in plan.xs):
@@ -56,10 +56,10 @@ def arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether an expression is a name, an attribute or a constant.
+    """True if an expression is a name, an attribute or a constant.
 
-    Any other is computed in the body, as in the loop: the cotangents of `shift.astype(dtype)` are summed as they are
-    after the cast.
+    Any other is computed in the body, as in the loop: the cotangents of `shift.astype(dtype)` are summed after the
+    cast.
     """
     return text.replace(".", "").isidentifier() or _is_constant(text)
 
@@ -73,7 +73,7 @@ def _is_constant(text: str) -> bool:
 
 
 def in_axes(call: LayerCall) -> str:
-    """The axes of the call's arguments after the carry: `(None, 0)`, or `((None,), {"key": 0})` with keywords."""
+    """Return the axes of the call's arguments after the carry: `(None, 0)`, or `((None,), {"key": 0})` by keyword."""
     positional = [str(argument.axis) for argument in call.arguments if argument.keyword is None]
     keywords = [f'"{argument.keyword}": {argument.axis}' for argument in call.arguments if argument.keyword]
     axes = layout.tuple_display(positional)

@@ -1,4 +1,4 @@
-"""The statements that end a turn of a loop early: `continue`, `break` and `return`."""
+"""The statements that end an iteration early: `continue`, `break` and `return`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,9 +8,9 @@ Leaving = cst.Break | cst.Continue | cst.Return
 
 
 def leaving(statements: Sequence[cst.CSTNode], *, inner: bool = False) -> Iterator[Leaving]:
-    """The statements of a loop's body that end a turn of it early.
+    """Yield the statements of a loop's body that end an iteration early.
 
-    `inner` says that the statements are those of a loop in it, whose `break` and `continue` are its own.
+    `inner`: the statements are in a nested loop, whose `break` and `continue` are its own.
     """
     for node in statements:
         match node:

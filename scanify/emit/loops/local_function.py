@@ -1,4 +1,4 @@
-"""A loop as a function over one layer in front of a call of `fold_via`, `collect_via` or `map_via`."""
+"""A loop as a function over one layer, followed by a call of `fold_via`, `collect_via` or `map_via`."""
 
 import re
 from collections.abc import Set
@@ -22,16 +22,17 @@ _DEF = re.compile(r"(?:^|(?<=[\r\n]))([ \t]*)(?:async[ \t]+)?def\b")
 
 
 def scope_start(text: str, offset: int) -> int:
-    """The offset of the `def` that the statement at `offset` stands in, 0 for the module. For choosing names only."""
+    """Return the offset of the `def` around the statement at `offset`, 0 for the module. Only used to choose names."""
     column = indent_width(text[line_start(text, offset) : line_stop(text, offset)])
     around = [found.start() for found in _DEF.finditer(text, 0, offset) if indent_width(found[1] + "x") < column]
     return around[-1] if around else 0
 
 
 def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, given: set[str]) -> list[Edit]:
-    """The edits that turn the loop into a function over one layer and a call of `fold_via`, `collect_via`, `map_via`.
+    """Return the edits that turn the loop into a function over one layer and a call of `fold_via`, `collect_via`,
+    `map_via`.
 
-    `given` holds the names of the functions already made in the loop's scope, and takes this one's.
+    `given` holds the names of functions already made in the loop's scope; this one's is added.
     """
     style, newline = loop.style, loop.style.newline
     name = fresh(f"apply_{one_name(plan.layer).lstrip('_') or 'layer'}", plan.taken | given)
@@ -70,7 +71,7 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
 
 
 def _moved(function: str, style: layout.Style, indent: str) -> str | None:
-    """The function at another indentation; None where a line of it cannot be moved."""
+    """Reindent the function; None if one of its lines cannot be moved."""
     if '"""' in function or "'''" in function or "\\\n" in function:
         return None
     lines = function.split(style.newline)
@@ -81,7 +82,7 @@ def _moved(function: str, style: layout.Style, indent: str) -> str | None:
 
 
 def _stands_apart(text: str, at: int) -> bool:
-    """Whether what is put in front of a line needs no blank line above it."""
+    """True if text inserted in front of a line needs no blank line above it."""
     if at == 0:
         return True
     above = text[previous_line(text, at) : at]
@@ -90,9 +91,9 @@ def _stands_apart(text: str, at: int) -> bool:
 
 
 def layer_parameters(plan: Plan, taken: Set[str] | None = None) -> tuple[list[str], list[str]]:
-    """The function's parameters, and the lines that unpack those which are not single names.
+    """Return the function's parameters, and the lines that unpack those which are not single names.
 
-    `taken` are the names that the function's body has; where they are not said, those of the whole file.
+    `taken` are the names in the function's body; by default, those of the whole file.
     """
     own = (name for one in (plan.layer, *plan.carry, *(xs.target for xs in plan.xs)) for name in words(one))
     used = {*(plan.taken if taken is None else taken), *own}
@@ -122,17 +123,17 @@ def layer_parameters(plan: Plan, taken: Set[str] | None = None) -> tuple[list[st
 
 
 def words(code: str) -> set[str]:
-    """The identifiers in a piece of code, those in its comments and strings included."""
+    """Return the identifiers in a piece of code, including its comments and strings."""
     return set(_WORD.findall(code))
 
 
 def one_name(layer: str) -> str:
-    """The layer's name; "layer" where it is a tuple that the loop unpacks."""
+    """Return the layer's name, or "layer" if the loop unpacks a tuple."""
     return layer if layer.isidentifier() else "layer"
 
 
 def blank_line_before(text: str, loop: LoopText) -> int | None:
-    """Where black would put a blank line above the function: None where there is one or where a function begins.
+    """Return where black would put a blank line above the function; None if there is one or if a function begins there.
 
     Comments above the loop stay with it.
     """

@@ -1,4 +1,4 @@
-"""A field that is filled as a list and then stacked: the list gets a name of its own, and the field is set once."""
+"""A field that is filled as a list and then stacked: the list becomes a local, and the field is set once."""
 
 import ast
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ from scanify.emit.names.fresh_name import fresh
 
 
 def local_list(site: After, text: str) -> tuple[str, list[tuple[int, int]]] | None:
-    """The name of the list, and where the field stands in the lines that fill it.
+    """Return the local's name, and the mentions of the field in the lines that fill it.
 
-    None where the field is not simply a new list at first, or where something else may see it before it is full.
+    None if the field does not begin as a new list, or if other code may see it before it is full.
     """
     parsed = module(text)
     owner, _, attribute = site.target.rpartition(".")
@@ -55,7 +55,7 @@ def _blocks(function: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _sets(parsed: Module, statement: ast.stmt, mention: list[tuple[int, int]]) -> bool:
-    """Whether a statement assigns to the field alone, at its first mention."""
+    """True if a statement only assigns to the field, at its first mention."""
     match statement:
         case ast.Assign(targets=[target]) | ast.AnnAssign(target=target, value=ast.expr()):
             return [(parsed.start(target), parsed.end(target))] == mention
@@ -63,7 +63,7 @@ def _sets(parsed: Module, statement: ast.stmt, mention: list[tuple[int, int]]) -
 
 
 def _shows_itself(statement: ast.stmt, owner: str, attribute: str) -> bool:
-    """Whether something in a statement is given the object, or calls a method of it that may read the field."""
+    """True if a statement passes the object on, or calls a method of it that may read the field."""
     known = set()
     for node in ast.walk(statement):
         match node:

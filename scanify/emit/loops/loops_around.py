@@ -1,6 +1,7 @@
-"""What the loops around a statement bind: a function made in them would read such a name when it is called.
+"""The names bound by the loops around a statement, which a function defined in them would read when it is called.
 
-Linters warn of that (ruff's B023). So a function is made in front of the loops, and is given these names.
+Linters warn of that (ruff's B023). So the function is defined in front of the loops, and takes these names as
+arguments.
 """
 
 import ast
@@ -16,9 +17,9 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 @dataclass(frozen=True)
 class LoopsAround:
-    """Where a statement in front of the outermost loop begins, its indentation, and the names that the loops bind.
+    """The start of a statement in front of the outermost loop, its indentation, and the names that the loops bind.
 
-    `sure` are those that have a value wherever the statement runs.
+    `sure` are the names that have a value wherever the statement runs.
     """
 
     front: int
@@ -27,13 +28,13 @@ class LoopsAround:
     sure: frozenset[str]
 
     def given(self, names: Set[str]) -> list[str] | None:
-        """Those of `names` that the loops bind, in order; None where one of them may have no value."""
+        """Return the `names` that the loops bind, sorted; None if one of them may have no value."""
         wanted = sorted(names & self.bound)
         return wanted if self.sure.issuperset(wanted) else None
 
 
 def loops_around(text: str, start: int, end: int) -> LoopsAround | None:
-    """The loops around the loop, or the expression, at a stretch of the text; None where there are none."""
+    """Return the loops around the loop or expression at a stretch of the text; None without any."""
     parsed = module(text)
     if parsed is None:
         return None
@@ -55,7 +56,7 @@ def loops_around(text: str, start: int, end: int) -> LoopsAround | None:
 
 
 def _is_loop(around: list[ast.AST], parsed: Module, start: int) -> bool:
-    """Whether what stands there is a loop itself, which is not around itself."""
+    """True if the stretch itself is a loop, which does not count as one around it."""
     last = around[-1] if around else None
     return isinstance(last, ast.For | ast.While) and parsed.start(last) >= start
 
@@ -71,7 +72,7 @@ def _above_comments(text: str, front: int, indent: str) -> int:
 
 
 def stores(node: ast.AST) -> Iterator[str]:
-    """The names that a statement binds in its own scope."""
+    """Yield the names that a statement binds in its own scope."""
     left = [node]
     while left:
         each = left.pop()
@@ -99,7 +100,7 @@ def _sure(function: ast.FunctionDef | ast.AsyncFunctionDef, around: list[ast.AST
 
 
 def _before(block: list[ast.stmt], around: list[ast.AST]) -> Iterator[str]:
-    """The names that are bound in every run by the time that the last of `around` runs."""
+    """Yield the names that are bound in every run before the last of `around` runs."""
     for statement in block:
         if statement in around:
             if isinstance(statement, ast.For):
@@ -120,7 +121,7 @@ def _before(block: list[ast.stmt], around: list[ast.AST]) -> Iterator[str]:
 
 
 def _branches(statement: ast.If) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """What each branch runs without a condition of its own."""
+    """Return the statements that each branch runs unconditionally."""
     first = [each for each in statement.body if isinstance(each, ast.Assign | ast.AugAssign)]
     second = [each for each in statement.orelse if isinstance(each, ast.Assign | ast.AugAssign)]
     return list[ast.stmt](first), list[ast.stmt](second)

@@ -1,4 +1,4 @@
-"""Whether the list that a loop fills is made empty above it: `outputs = []`."""
+"""Whether the list that a loop fills is created empty above it: `outputs = []`."""
 
 import ast
 
@@ -10,9 +10,9 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def made_empty(plan: Plan, loop: LoopText, text: str) -> bool:
-    """Whether the one list that a loop fills is made empty in the loop's own block, with no mention of it in between.
+    """True if the one list that a loop fills is created empty in the loop's block, and not mentioned in between.
 
-    Then it can be assigned whole, and the statement that makes it empty is dead.
+    Then it can be assigned as a whole, and the statement that creates it is dead.
     """
     parsed = module(text) if len(plan.collections) == 1 else None
     around = (

@@ -1,4 +1,4 @@
-"""What goes in and out of a local function beside its arguments: the carry, and what the layer collects."""
+"""The outputs of a local function: the carry, and what the layer collects."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -13,9 +13,11 @@ _EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.DICT: "{}"}
 
 @dataclass(frozen=True)
 class Outputs:
-    """The lines at the function's beginning, what it returns, the call's method and what its result is assigned to,
-    the lines below the call, each with its depth of indentation, and what stands right behind the call. `ended` is what
-    the function returns where the loop ends with that layer.
+    """The outputs of a function and the code that receives them.
+
+    `begin` are the first lines of the function, `returned` its return value, `method` the called method, `assigned` the
+    target of the call, `after` the lines below the call with their depth of indentation, and `behind` the text right
+    behind the call. `ended` is the return value if the loop ends with the layer.
     """
 
     begin: tuple[str, ...]
@@ -30,10 +32,10 @@ class Outputs:
 def outputs_of_appended(
     collections: Sequence[Collection], values: Sequence[str], state: str, taken: Set[str], *, fills: bool = False
 ) -> Outputs:
-    """Where each list gets one element from every layer: the elements, which are added to the lists below the call.
-    Without a `state` the layers are independent.
+    """Outputs if each list gets one element from every layer: the elements, added to the lists below the call.
 
-    Where the loop `fills` one list, which is empty before it, that list is what is collected.
+    Without a `state` the layers are independent. If the loop `fills` one list, which is empty before it, the call's
+    result is that list.
     """
     collected = fresh("collected", taken)
     given = values[0] if len(values) == 1 else layout.tuple_display(values)
@@ -57,9 +59,9 @@ def outputs_of(
     taken: Set[str],
     inner: Mapping[str, str],
 ) -> Outputs:
-    """Inside of the function a collection has the name in `inner` and holds what this layer adds alone.
+    """Outputs if a collection in the function has the name in `inner` and holds only what this layer adds.
 
-    `carry` are the carry's names as they are returned by themselves, `state` as one value of several.
+    `carry` is the text of the carry returned by itself, `state` as one value of several.
     """
     if "return" in exits:
         result = fresh("returned", taken)
@@ -91,7 +93,7 @@ def outputs_of(
 
 
 def _added(one: Collection, ys: str, taken: Set[str]) -> list[tuple[int, str]]:
-    """Adding one layer's part to the whole. What may be None is not touched where the layer added nothing."""
+    """Return lines that add the outputs to a collection. A possible None is not touched if no layer added anything."""
     if one.surely:
         together = {Adds.LIST: f"{one.name}.extend({ys})", Adds.TUPLE: f"{one.name} += {ys}"}
         return [(0, together.get(one.adds, f"{one.name}.update({ys})"))]

@@ -1,4 +1,4 @@
-"""Where a list of layers is built and annotated: a stack in its place, as the target writes one."""
+"""The places where a list of layers is built and annotated, with a stack written by the target."""
 
 import ast
 import re
@@ -26,8 +26,8 @@ _OF_GENERATOR = re.compile(r"(tuple|list)\(")
 class Stacking:
     """How a target writes a stack in one file: `head(layers, *more)`.
 
-    `annotation` is the type of a stack of the class given, of any where it is None. `built` is the head and the first
-    arguments of a call that builds all layers at once, None where the target has none or the plan is not for it.
+    `annotation` gives the type of a stack of a class, or of any class for None. `built` gives the head and the first
+    arguments of a call that builds all layers at once; None if the target has none or the plan does not allow it.
     """
 
     head: str
@@ -37,7 +37,7 @@ class Stacking:
 
 
 def site_edits(plan: Plan, context: Context, stacking: Callable[[Path], Stacking]) -> list[Edit]:
-    """What changes where the list is built and annotated; nothing where it is stacked in the call."""
+    """Return the edits where the list is built and annotated; none if it is stacked in the call."""
     if not isinstance(plan.stack, InitStack):
         return []
     made = []
@@ -56,7 +56,7 @@ def site_edits(plan: Plan, context: Context, stacking: Callable[[Path], Stacking
 
 
 def _edits_beside(site: Wrap | After, context: Context, how: Stacking) -> list[Edit]:
-    """The annotations of what is assigned a stack now."""
+    """Edit the annotations of names that are assigned the stack."""
     if not isinstance(site, Wrap):
         return []
     path = site.place.path
@@ -85,7 +85,7 @@ def _edits_of(site: Wrap | After, context: Context, how: Stacking) -> list[Edit]
 
 
 def _built(text: str, span: Span, call: tuple[str, list[str]], arguments: tuple[str, ...], house: HouseStyle) -> str:
-    """`ArrayStacked.init(n, Block)(dim, key=keys)` in the place of the list that it builds."""
+    """Write `ArrayStacked.init(n, Block)(dim, key=keys)` in place of the list that it builds."""
     line = text[line_start(text, span.start) : span.start]
     style = _style(text, indent_of(line), house)
     before = line.removeprefix(style.indent) + (" " if line[-1:].isidentifier() else "")  # `return[...]`
@@ -96,7 +96,7 @@ def _built(text: str, span: Span, call: tuple[str, list[str]], arguments: tuple[
 
 
 def _wrapped(text: str, span: Span, how: Stacking, house: HouseStyle) -> str:
-    """The expression inside `ArrayStacked.of(...)`; one that spans lines keeps its own layout."""
+    """Wrap the expression in `ArrayStacked.of(...)`; one that spans lines keeps its layout."""
     old = _as_list(text[span.start : span.end], text)
     arguments = [layout.as_argument(old, alone=not how.more), *how.more]
     line = text[line_start(text, span.start) : span.start]
@@ -111,7 +111,7 @@ def _wrapped(text: str, span: Span, how: Stacking, house: HouseStyle) -> str:
 
 
 def _as_list(old: str, text: str) -> str:
-    """`[... for ...]` for `tuple(... for ...)`: a stack takes both, and nobody would write the tuple for it."""
+    """Write `[... for ...]` instead of `tuple(... for ...)`, which a stack does not need."""
     found = _OF_GENERATOR.match(old)
     if found is None or re.search(rf"\b{found[1]}\s*=|\b(?:def|class)\s+{found[1]}\b", text):
         return old

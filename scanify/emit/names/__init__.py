@@ -1,1 +1,1 @@
-"""Names: which are free, taken, unbound or no longer used, and what imports them."""
+"""Names: free, taken, unbound and unused ones, and the imports that bind them."""

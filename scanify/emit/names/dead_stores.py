@@ -1,4 +1,4 @@
-"""Local names that a rewrite has left without a reader, such as a counter that the loop kept by hand."""
+"""Local names that lost their last reader in a rewrite, such as a counter that the loop kept by hand."""
 
 import ast
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def dead_stores(path: Path, before: str, after: str) -> list[Edit]:
-    """The edits of the new text that take out assignments that nothing reads now and something read before."""
+    """Return the edits that remove assignments which were read before and are not read any more."""
     old, new = module(before), module(after)
     if old is None or new is None:
         return []
@@ -40,8 +40,8 @@ def dead_stores(path: Path, before: str, after: str) -> list[Edit]:
 
 
 def _filled_whole(statement: ast.Assign, below: list[ast.stmt], known: set[str]) -> set[str]:
-    """The name of a list that is made empty for a loop, and that a new statement assigns whole: `x, outputs = ...`, or
-    `outputs = ...` of independent layers."""
+    """Return the name of a list that is created empty, and that a new statement assigns as a whole: `x, outputs = ...`,
+    or `outputs = ...` for independent layers."""
     target = statement.targets[0]
     if not isinstance(target, ast.Name) or not is_empty_list(statement, target.id):
         return set()
@@ -55,7 +55,7 @@ def _filled_whole(statement: ast.Assign, below: list[ast.stmt], known: set[str])
 
 
 def _functions(tree: ast.AST, inside: str = "") -> Iterator[tuple[str, _Function]]:
-    """The functions of a module and its classes with their names, those of functions left out, by name and number."""
+    """Yield the functions of a module and its classes, except nested ones, with names made of name and number."""
     count: dict[str, int] = {}
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, _Function):
@@ -101,7 +101,7 @@ def _without(path: Path, parsed: Module, node: ast.Assign, dead: set[str], block
 
 
 def _is_inert(value: ast.expr) -> bool:
-    """Whether computing a value does nothing else: no call but that of `len`, no subscript."""
+    """True if computing a value has no side effects: no call except `len`, no subscript."""
     if isinstance(value, ast.BinOp):
         return _is_inert(value.left) and _is_inert(value.right)
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "len":

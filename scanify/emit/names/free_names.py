@@ -1,4 +1,4 @@
-"""The names that a piece of code reads and does not bind: of its own scope, or of one outside of it."""
+"""The names that a piece of code reads without binding them in its own scope or one outside of it."""
 
 import ast
 
@@ -8,7 +8,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def reads(node: ast.AST) -> set[str]:
-    """The names that a function, or any statement, reads; those that are local to functions in it are not counted."""
+    """Return the names that a function, or any statement, reads, except the locals of nested functions."""
     found: set[str] = set()
     for each in ast.iter_child_nodes(node):
         if isinstance(each, ast.Name):
@@ -28,20 +28,20 @@ def reads(node: ast.AST) -> set[str]:
 
 
 def _targets(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> set[str]:
-    """The names that the `for`s of a comprehension bind, which are its own."""
+    """Return the names that the `for`s of a comprehension bind in its own scope."""
     parts = [part for level in node.generators for part in ast.walk(level.target)]
     return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
 
 
 def _outside(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """The names that are read where a function is made, which may be named like its own: `lambda i=i: i`."""
+    """Return the names read where a function is defined, which may equal its own: `lambda i=i: i`."""
     defaults = [*function.args.defaults, *(each for each in function.args.kw_defaults if each is not None)]
     decorators = [] if isinstance(function, ast.Lambda) else function.decorator_list
     return {name for each in (*defaults, *decorators) for name in reads(ast.Expr(each))}
 
 
 def own(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """The names that are local to a function."""
+    """Return the local names of a function."""
     args = function.args
     every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
     names = {arg.arg for arg in every if arg is not None}
@@ -53,7 +53,7 @@ def own(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[st
         if isinstance(node, ast.Global | ast.Nonlocal):
             other |= set(node.names)
         names |= bound
-        if isinstance(node, _COMPREHENSIONS):  # whose own names are no names of the function
+        if isinstance(node, _COMPREHENSIONS):  # its names are not the function's
             named = (each for each in ast.walk(node) if isinstance(each, ast.NamedExpr))
             names |= {each.target.id for each in named}
         elif not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
@@ -62,7 +62,7 @@ def own(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[st
 
 
 def _bound(node: ast.AST) -> set[str]:
-    """The names that a node binds by itself."""
+    """Return the names that a node binds itself."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             return {name}
@@ -77,7 +77,7 @@ def _bound(node: ast.AST) -> set[str]:
 
 
 def free_names(code: str) -> set[str]:
-    """The names that the one function or lambda in a text takes from outside; none where it does not parse."""
+    """Return the free names of the one function or lambda in a text; none if it does not parse."""
     try:
         tree = ast.parse(code)
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""Importing what the target needs: once a file, at run time, where a person would put it."""
+"""Import what the target needs: once per file, at run time, where a person would put it."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from scanify.source.notebook.text import is_notebook
 
 @dataclass(frozen=True, order=True)
 class Import:
-    """`from module import name`; `import module as name` where it is the `whole` module."""
+    """`from module import name`, or `import module as name` for the `whole` module."""
 
     module: str
     name: str
@@ -26,17 +26,17 @@ class Import:
 
 @dataclass(frozen=True)
 class Binding:
-    """The local name of an imported class, and the edit that imports it (None where the file does already)."""
+    """The local name of an imported class, and the edit that imports it (None if the file already does)."""
 
     name: str
     edit: Edit | None
 
 
 def bind(path: Path, text: str, module: str, name: str) -> Binding:
-    """How `name` of `module` is called in a file, with the edit that makes it so.
+    """Return the local name of `name` from `module` in a file, with the edit that imports it.
 
-    A file in which the name stands for something else gets it under another one (`import ... as`). An import under
-    `if TYPE_CHECKING:` is not enough, and neither is one inside of a function.
+    If the name is bound otherwise in the file, it is imported under another (`import ... as`). An import under `if
+    TYPE_CHECKING:` or inside a function does not count.
     """
     tree = cst.parse_module(text)
     uses = _Uses(module, name)
@@ -61,14 +61,14 @@ def bind(path: Path, text: str, module: str, name: str) -> Binding:
 
 @dataclass(frozen=True)
 class Bindings:
-    """The local names of several imports, by name, and the one edit that makes them."""
+    """The local names of several imports, by name, and the one edit that adds them."""
 
     names: Mapping[str, str]
     edit: Edit | None
 
 
 def bind_module(path: Path, text: str, module: str, name: str) -> Binding:
-    """How the whole of `module` is called in a file, with the edit that imports it as `name` where nothing does."""
+    """Return the local name of the module `module` in a file, with the edit that imports it as `name` if needed."""
     tree = cst.parse_module(text)
     uses = _Uses(module, "")
     tree.visit(uses)
@@ -82,7 +82,7 @@ def bind_module(path: Path, text: str, module: str, name: str) -> Binding:
 
 
 def bind_all(path: Path, text: str, imports: Iterable[Import]) -> Bindings:
-    """`bind` for several names, each in the text that imports the ones before it: one line then holds them all."""
+    """Call `bind` for several names, each on the text that imports those before: one line then holds them all."""
     found: dict[str, str] = {}
     edits: list[Edit] = []
     new = text
@@ -103,7 +103,7 @@ def bind_all(path: Path, text: str, imports: Iterable[Import]) -> Bindings:
 
 
 class _Uses(cst.CSTVisitor):
-    """The names of a file, and those that something other than our own import may bind."""
+    """The names of a file, and those that may be bound by anything but our import."""
 
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
@@ -172,7 +172,7 @@ class _Uses(cst.CSTVisitor):
 
 
 def _imported(statement: cst.BaseStatement, module: str) -> list[tuple[cst.ImportFrom, cst.ImportAlias]]:
-    """The names that a statement of the module's own level imports from `module`."""
+    """Return the names that a top-level statement imports from `module`."""
     found = []
     for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
         if not isinstance(small, cst.ImportFrom) or isinstance(small.names, cst.ImportStar):
@@ -183,12 +183,12 @@ def _imported(statement: cst.BaseStatement, module: str) -> list[tuple[cst.Impor
 
 
 def _is_whole(name: str, alias: str | None, module: str) -> bool:
-    """Whether `import name as alias` binds the module itself: `import jax.numpy` binds `jax`."""
+    """True if `import name as alias` binds the module itself: `import jax.numpy` binds `jax`."""
     return name == module or (alias is None and name.partition(".")[0] == module)
 
 
 def _imported_whole(statement: cst.BaseStatement, module: str) -> list[str]:
-    """What the module itself is called by a statement of the file's own level, one that lies in no package."""
+    """Return the local names by which a top-level statement imports a top-level module."""
     smalls = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
     aliases = (alias for small in smalls if isinstance(small, cst.Import) for alias in small.names)
     return [
@@ -199,7 +199,7 @@ def _imported_whole(statement: cst.BaseStatement, module: str) -> list[str]:
 
 
 def _offsets(tree: cst.Module, text: str) -> list[tuple[int, int]]:
-    """The stretch of text of each statement of the module, the comments above it included."""
+    """Return the stretch of text of each statement of the module, including the comments above it."""
     at = sum(len(tree.code_for_node(line)) for line in tree.header)
     found = []
     for statement in tree.body:
@@ -210,7 +210,7 @@ def _offsets(tree: cst.Module, text: str) -> list[tuple[int, int]]:
 
 
 def _merged(path: Path, tree: cst.Module, text: str, module: str, name: str, local: str) -> Edit | None:
-    """The name added to an import from the same module, in order of the alphabet."""
+    """Add the name to an existing import from the same module, in alphabetical order."""
     for statement, (start, end) in zip(tree.body, _offsets(tree, text), strict=True):
         imported = _imported(statement, module)
         if not imported:
@@ -240,7 +240,7 @@ def _has_comment(alias: cst.ImportAlias) -> bool:
 
 
 def _inserted(path: Path, tree: cst.Module, text: str, key: tuple[int, str], line: str) -> Edit:
-    """A new import line among the third-party imports of the file's first block of imports, by its sort key."""
+    """Insert an import line among the third-party imports of the file's first block, by its sort key."""
     newline = newline_of(text)
     offsets = _offsets(tree, text)
     block = _leading_imports(tree, in_notebook=is_notebook(path))
@@ -268,7 +268,7 @@ def _inserted(path: Path, tree: cst.Module, text: str, key: tuple[int, str], lin
 
 
 def _after(path: Path, text: str, at: int, line: str) -> Edit:
-    """An insertion after a line, also after one that has no line end because the file ends there."""
+    """Insert a line after another, even if that one ends the file without a line end."""
     if at == 0 or text[at - 1 : at] in ("\n", "\r"):
         return Edit(path, at, at, line)
     newline = newline_of(text)
@@ -276,7 +276,7 @@ def _after(path: Path, text: str, at: int, line: str) -> Edit:
 
 
 def _at_the_top(path: Path, tree: cst.Module, text: str, offsets: list[tuple[int, int]], line: str) -> Edit:
-    """Before the first statement, with the comments that stand directly above it."""
+    """Insert before the first statement and the comments directly above it."""
     end = offsets[0][0] if offsets else len(text)
     lead = [tree.code_for_node(each) for each in tree.header]
     blank = max((i for i, each in enumerate(tree.header) if each.comment is None), default=None)
@@ -285,7 +285,7 @@ def _at_the_top(path: Path, tree: cst.Module, text: str, offsets: list[tuple[int
 
 
 def _blank_lead(tree: cst.Module, index: int) -> int:
-    """The length of the blank lines above a statement, up to the comments that belong to it."""
+    """Return the length of the blank lines above a statement, up to the comments that belong to it."""
     statement = tree.body[index]
     lines = list(getattr(statement, "leading_lines", ()))
     last_blank = max((i for i, line in enumerate(lines) if line.comment is None), default=-1)
@@ -293,9 +293,9 @@ def _blank_lead(tree: cst.Module, index: int) -> int:
 
 
 def _leading_imports(tree: cst.Module, *, in_notebook: bool) -> list[int]:
-    """The import lines of the file's first block. Conditional imports and dunder assignments may stand among them.
+    """Return the import lines of the first block, which may contain conditional imports and dunder assignments.
 
-    In a notebook other statements may stand above them, in cells that install packages or set options.
+    In a notebook other statements may precede them, in cells that install packages or set options.
     """
     found = []
     for index, statement in enumerate(tree.body):
@@ -309,7 +309,7 @@ def _leading_imports(tree: cst.Module, *, in_notebook: bool) -> list[int]:
 
 
 def _module_of(statement: cst.BaseStatement) -> str | None:
-    """The (first) module that an import line imports, with the dots of a relative one; None for other statements."""
+    """Return the (first) module of an import line, with the dots of a relative one; None for other statements."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return None
     if not all(isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body):
@@ -345,7 +345,7 @@ def _sort_key(statement: cst.BaseStatement) -> tuple[int, str]:
 
 
 def _groups(tree: cst.Module, block: list[int]) -> list[list[int]]:
-    """The import lines in groups: a blank line, or a statement that is no import, begins a new one."""
+    """Group the import lines: a blank line, or a statement that is not an import, begins a new group."""
     groups: list[list[int]] = []
     for index in block:
         lines = getattr(tree.body[index], "leading_lines", ())

@@ -1,4 +1,4 @@
-"""The names that an expression reads."""
+"""Find the names that an expression reads."""
 
 import libcst as cst
 
@@ -24,7 +24,7 @@ class _Names(cst.CSTVisitor):
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The names in an expression: those of attributes and of keyword arguments are not counted."""
+    """Return the names in an expression, without attributes and the names of keyword arguments."""
     visitor = _Names()
     cst.parse_expression(f"({text}\n)").visit(visitor)
     return frozenset(visitor.found)

@@ -1,4 +1,4 @@
-"""The names of a file that nothing binds."""
+"""Find the names of a file that nothing binds."""
 
 import builtins
 import symtable
@@ -18,7 +18,7 @@ class Names:
 
 
 def names_of(text: str) -> Names:
-    """Read a module's scopes, by Python's own rules where this Python knows the syntax, by libcst's otherwise."""
+    """Read a module's scopes, by Python's own rules if this Python knows the syntax, else by libcst's."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Imports that a rewrite has left without a use: what a person would take out of the file in the same change."""
+"""Imports that a rewrite left unused, which a person would remove in the same change."""
 
 import ast
 import re
@@ -18,7 +18,7 @@ _NOQA = re.compile(r"#\s*(noqa|type:\s*ignore|isort:|pylint:|ruff:|pyright:)", r
 
 @dataclass(frozen=True)
 class _Bound:
-    """A name that an import binds: the statement, the alias, and the block that the statement stands in."""
+    """A name that an import binds: its statement, its alias, and the block around the statement."""
 
     name: str
     alias: ast.alias
@@ -27,10 +27,10 @@ class _Bound:
 
 
 def unused_imports(path: Path, texts: Mapping[Path, str], after: str) -> list[Edit]:
-    """The edits that take names out of a file's imports that were used before and are not in `after`.
+    """Return the edits that remove imported names which were used before and are unused in `after`.
 
-    A name stays that others may read: in `__init__.py`, in `__all__`, under `import x as x`, with `# noqa`, in a
-    doctest, in a string that is an expression, or where another file imports it from this one.
+    A name stays if others may read it: in `__init__.py`, in `__all__`, under `import x as x`, with `# noqa`, in a
+    doctest, in a string that is an expression, or if another file imports it from this one.
     """
     before, new = module(texts[path]), module(after)
     if before is None or new is None or path.name == "__init__.py" or _has_star(before.tree):
@@ -51,7 +51,7 @@ def unused_imports(path: Path, texts: Mapping[Path, str], after: str) -> list[Ed
 
 
 def used_names(tree: ast.AST) -> set[str]:
-    """The names that a module reads, in strings that are expressions and in doctests too."""
+    """Return the names that a module reads, including in strings that are expressions and in doctests."""
     found: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -65,7 +65,7 @@ def used_names(tree: ast.AST) -> set[str]:
 
 
 def _in_string(text: str) -> set[str]:
-    """The names in a forward reference, an entry of `__all__`, or the examples of a docstring."""
+    """Return the names in a forward reference, an entry of `__all__`, or the examples of a docstring."""
     if ">>>" in text:
         lines = (line.strip() for line in text.splitlines())
         return {name for line in lines if line[:3] in (">>>", "...") for name in re.findall(r"\w+", line)}
@@ -99,7 +99,7 @@ def _has_star(tree: ast.AST) -> bool:
 
 
 def _is_exported(bound: _Bound, path: Path, others: Mapping[Path, str]) -> bool:
-    """Whether another module may take the name from this one."""
+    """True if another module may import the name from this one."""
     if bound.alias.asname is not None and bound.alias.asname == bound.alias.name:
         return True
     stem = re.escape(path.stem)
@@ -111,7 +111,7 @@ def _is_exported(bound: _Bound, path: Path, others: Mapping[Path, str]) -> bool:
 
 
 def _without(path: Path, parsed: Module, node: _Import, aliases: list[ast.alias], block: list[ast.stmt]) -> Edit | None:
-    """The statement without some of its names; None where a comment or another statement shares its lines."""
+    """Remove some names of the statement; None if a comment or another statement shares its lines."""
     start, end = parsed.start(node), parsed.end(node)
     text = parsed.text
     begin, stop = line_start(text, start), next_line(text, end)
@@ -128,7 +128,7 @@ def _without(path: Path, parsed: Module, node: _Import, aliases: list[ast.alias]
 
 
 def _fewer(path: Path, parsed: Module, node: _Import, kept: list[ast.alias]) -> Edit | None:
-    """The names that stay: each on its line where they stood so, else behind one another."""
+    """Return the edit that keeps these names: one per line if they were so, else joined on one line."""
     text, start, end = parsed.text, parsed.start(node), parsed.end(node)
     old = text[start:end]
     if "#" in old:
@@ -145,7 +145,7 @@ def _fewer(path: Path, parsed: Module, node: _Import, kept: list[ast.alias]) -> 
         if piece.strip().rstrip(",").strip() in gone:
             continue
         pieces.append(piece)
-    if len(lines) - len(pieces) == len(gone):  # each stood on a line of its own
+    if len(lines) - len(pieces) == len(gone):  # each was on a line of its own
         return Edit(path, start, end, "\n".join(pieces))
     head, width = lines[0].partition("(")[0], house_style(text).width
     flat = f"{head}{', '.join(_code(alias) for alias in kept)}"
@@ -160,7 +160,7 @@ def _code(alias: ast.alias) -> str:
 
 
 def _with_blank_lines(text: str, begin: int, stop: int) -> tuple[int, int]:
-    """The lines of a statement, with the blank ones on its shorter side where it has some on both."""
+    """Return the lines of a statement, with the blank ones on its shorter side if both sides have some."""
     first, last = begin, stop
     while first > 0 and not text[line_start(text, first - 1) : first].strip():
         first = line_start(text, first - 1)

@@ -1,4 +1,4 @@
-"""The target `scanify`: loops become calls of `scanify.nn.ArrayStacked`, or of `BlockSeq` where layers differ."""
+"""The target `scanify`: loops become calls of `scanify.nn.ArrayStacked`, or of `BlockSeq` if layers differ."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,15 +23,15 @@ POLICY_AT_RUN_TIME = True
 
 
 def refusal(plan: Plan, remat: str | None) -> None:
-    """Every plan can be written: plans are made for this target."""
+    """Return None: plans are made for this target, so it can express them all."""
 
 
 def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> None:
-    """A stack of this target is a sequence of layers, so that every other use of the list stays as it is."""
+    """Return None: a stack of this target is a sequence of layers, so other uses of the list still work."""
 
 
 def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
-    """The files that need the name of a container: where the list is built and annotated, or the loop's own."""
+    """Return the files that name a container: the loop's own, or those that build and annotate the list."""
     name = Import("scanify.nn", plan.holds.value)
     if isinstance(plan.stack, CallStack):
         return frozenset({(plan.place.path, name)})
@@ -39,7 +39,7 @@ def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
 
 
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """The edits of all plans, imports left out. Raises CheckFailed for a plan that this target cannot express."""
+    """Return the edits of all plans, without imports. Raises CheckFailed for a plan that this target cannot express."""
     made: list[Edit] = []
     given: dict[tuple[Path, int], set[str]] = {}  # the names already given to local functions, by scope
     for plan in plans:
@@ -62,7 +62,7 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
 def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     path = plan.place.path
     loop = loop_text(plan, context.texts[path], context.houses[path])
-    stack = _stack(plan, context, _policy(context) if plan.carry else [])  # of a map nothing is rematerialised
+    stack = _stack(plan, context, _policy(context) if plan.carry else [])  # maps are not rematerialised
     statement = _one_call(plan, stack, loop) if plan.carry else None
     if statement is not None:
         return [Edit(path, loop.start, loop.end, with_comments(statement, loop))]
@@ -77,7 +77,7 @@ def _stack(plan: Plan, context: Context, policy: list[str]) -> str:
 
 
 def _map_edit(plan: Plan, context: Context) -> Edit:
-    """Independent layers: a call in the place of a comprehension, or what a loop appends given to `extend`."""
+    """Replace independent layers: a call instead of a comprehension, or `extend` for a loop that appends."""
     path, call = plan.place.path, plan.call
     named = call is not None and call.owner is not None and arguments_stand_alone(plan, call)
     function, axes = (f"{call.owner}.{call.method}", in_axes(call)) if call is not None and named else ("", None)
@@ -92,7 +92,7 @@ def _map_edit(plan: Plan, context: Context) -> Edit:
 
 
 def _one_call(plan: Plan, stack: str, loop: LoopText) -> str | None:
-    """The loop as one statement, where its body is one call of the layer and each xs is one of its arguments."""
+    """Write the loop as one statement if its body is one call of the layer and each xs is an argument; else None."""
     known = fold_call(plan, plan.carry[0])
     if known is None:
         return None
@@ -106,12 +106,12 @@ def _policy(context: Context) -> list[str]:
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """A stack is a sequence of layers, so that nothing else changes."""
+    """Return no edits: a stack is a sequence of layers, so other uses stay."""
     return []
 
 
 def _stacking(plan: Plan, context: Context) -> Callable[[Path], Stacking]:
-    """`ArrayStacked.of(layers)`, and `ArrayStacked.init(n, Block)(...)` where one call builds them all."""
+    """Write `ArrayStacked.of(layers)`, and `ArrayStacked.init(n, Block)(...)` if one call builds them all."""
 
     def stacking(path: Path) -> Stacking:
         name, policy = context.names[path][plan.holds.value], _policy(context)

@@ -1,8 +1,8 @@
-"""The form that `--target haliax` takes where haliax or levanter has an `ArrayStacked`: folds and scans with `in_axes`.
+"""The form of `--target haliax` if haliax or levanter has an `ArrayStacked`: folds and scans with `in_axes`.
 
 haliax had the class in `haliax.nn` up to marin-haliax 0.2.224; since then marin-levanter has it, in
-`levanter.layers.stacked`, with the same fields and methods. An argument of `in_axes` 0 must be one array there, so that
-layers take their rows of anything else by their number.
+`levanter.layers.stacked`, with the same fields and methods. An argument of `in_axes` 0 must be one array there, so
+layers index anything else by their number.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ HALIAX, LEVANTER = "haliax.nn.ArrayStacked", "levanter.layers.stacked.ArrayStack
 
 @dataclass(frozen=True)
 class Arrays:
-    """The emitter for the `ArrayStacked` of one library: the class and its policies, by their modules."""
+    """The emitter for the `ArrayStacked` of one library, with the imports of the class and of its policies."""
 
     stack: Import
     policy: Import
@@ -47,30 +47,30 @@ class Arrays:
 
     @property
     def name(self) -> str:
-        """The class, as one imports it."""
+        """Return the full name of the class."""
         return f"{self.stack.module}.{self.stack.name}"
 
     def refusal(self, plan: Plan, remat: str | None) -> str | None:
-        """What an `ArrayStacked` cannot express."""
+        """Return why an `ArrayStacked` cannot express the loop."""
         if plan.mapped is not None and (other := next((xs for xs in plan.xs if not _is_array(xs)), None)) is not None:
             return f"{self.name} takes arrays, and `{other.source}` is not shown to be one, and this is an expression"
         return haliax.beyond(plan, remat, self.name)
 
     def unstackable(self, plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
-        """Why the list cannot be built stacked."""
+        """Return why the list cannot be built stacked."""
         return pieces.unstackable(plan, plans, texts)
 
     def needed(self, plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
-        """The libraries, wherever a helper may stand."""
+        """Return the libraries for every file that may hold a helper."""
         imports = (*haliax.PLAIN_IMPORTS, self.stack, self.policy)
         return frozenset((path, one) for path in haliax.paths_of(plan) for one in imports)
 
     def edits(self, plans: Sequence[Plan], context: Context) -> list[Edit]:
-        """The edits of all plans, imports and helpers left out."""
+        """Return the edits of all plans, without imports and helpers."""
         return pieces.edits_of(plans, context, _loop_edits, _map_edit, _stacking(context), _length)
 
     def elsewhere(self, plans: Sequence[Plan], context: Context) -> list[Edit]:
-        """What asked a list for its length asks the stack."""
+        """Replace `len` of a list by the length of the stack."""
         return pieces.lengths_elsewhere(plans, context, _length)
 
 
@@ -86,7 +86,7 @@ def _length(stack: str, names: Mapping[str, str]) -> str:
 
 
 def _stacking(context: Context) -> Callable[[Path], Stacking]:
-    """`array_stacked(layers, policy)`, which is an `ArrayStacked`."""
+    """Write `array_stacked(layers, policy)`, which returns an `ArrayStacked`."""
 
     def stacking(path: Path) -> Stacking:
         names = context.names[path]
@@ -105,7 +105,7 @@ def _is_array(xs: PerLayer) -> bool:
 
 
 def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
-    """Independent layers, one after another: a scan that carries nothing."""
+    """Replace independent layers, applied in order, by a scan without a carry."""
     path = plan.place.path
     names = context.names[path]
     stack = _stack(plan, context)

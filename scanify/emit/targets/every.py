@@ -1,4 +1,4 @@
-"""The targets, one module each: to add one, write its module and name it here."""
+"""All targets, one module each: to add one, write its module and name it here."""
 
 from scanify.emit.target import Target
 from scanify.emit.targets import array_stacked, arrays, haliax, lax, linen, nnx
@@ -18,5 +18,5 @@ TARGETS: dict[str, Target] = {
 
 
 def policy_at_run_time(target: str) -> bool:
-    """Return whether what a target writes asks for its remat policy when the program is traced."""
+    """True if the code that a target writes reads its remat policy when the program is traced."""
     return TARGETS[target].POLICY_AT_RUN_TIME

@@ -1,4 +1,4 @@
-"""Which plans a target can carry out, and how: the others are refused in its own words."""
+"""Fit plans to a target, which may refuse them with its own reason."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,10 +20,10 @@ Loops = Sequence[Plan | Refusal]
 def fitted(
     loops: Loops, texts: Mapping[Path, str], target: str, remat: str | None, in_call: Callable[[], Loops] | None
 ) -> tuple[Plan | Refusal, ...]:
-    """Each loop as the target can express it.
+    """Return each loop as the target can express it.
 
-    Where it cannot build the list stacked, `in_call` finds the plans that leave the list as it is; None where it must
-    be built stacked. A list is built stacked for all of its loops or for none, so they are asked until all agree.
+    If the target cannot build the list stacked, `in_call` finds the plans that leave the list unchanged; None if it
+    must be built stacked. A list is built stacked for all of its loops or for none, so this repeats until all agree.
     """
     emitter, policy = TARGETS[target], policy_expression(remat)
     others: dict[Place, Plan | Refusal] = {}
@@ -51,7 +51,7 @@ def fitted(
 
 
 def of_framework(loops: Loops, target: str) -> tuple[Plan | Refusal, ...]:
-    """Without the plans over modules of another framework than that of the target, which are refused."""
+    """Refuse the plans over modules of another framework than the target's."""
     own = TARGETS[target].FRAMEWORK
     return tuple(
         _of_other_framework(loop, target, own.value) if isinstance(loop, Plan) and loop.framework is not own else loop
@@ -78,7 +78,7 @@ def _remedy(plan: Plan) -> str:
 def _unstackable(
     plan: Plan, plans: Sequence[Plan], loops: Loops, texts: Mapping[Path, str], emitter: Target
 ) -> str | None:
-    """Why the list of a plan cannot be built stacked; None where it can, or where it is to be stacked in the call."""
+    """Return why the list of a plan cannot be built stacked; None if it can, or if it is to be stacked in the call."""
     if not isinstance(plan.stack, InitStack):
         return None
     if _left_alone(plan, loops, plans):
@@ -87,20 +87,20 @@ def _unstackable(
 
 
 def _left_alone(plan: Plan, loops: Loops, plans: Sequence[Plan]) -> bool:
-    """Whether a loop over the same list would not be rewritten, or not with the list built stacked."""
+    """True if a loop over the same list would not be rewritten, or not with the list built stacked."""
     together = [one for one in loops if isinstance(one, Plan) and sites(one) & sites(plan)]
     return any(not any(one.place == each.place and sites(one) for one in plans) for each in together)
 
 
 def sites(plan: Plan) -> set[Place]:
-    """Where the list of a plan is built stacked."""
+    """Return the places where the list of a plan is built stacked."""
     return {site.place for site in plan.stack.sites} if isinstance(plan.stack, InitStack) else set()
 
 
 def _in_call(
     other: Plan | Refusal | None, otherwise: Refusal, why: str, policy: str | None, emitter: Target
 ) -> Plan | Refusal:
-    """The plan that leaves the list as it is, with the reason why; a refusal where there is none."""
+    """Return the plan that leaves the list unchanged, with the reason; a refusal if there is none."""
     if (
         not isinstance(other, Plan)
         or not isinstance(other.stack, CallStack)
@@ -111,14 +111,14 @@ def _in_call(
 
 
 def _nested(loop: Plan | Refusal, policy: str | None) -> Plan | Refusal:
-    """A plan over modules of Linen whose variables get two axes of layers."""
+    """Give the variables of a plan over Linen modules two axes of layers if the policy is nested."""
     if policy != '"nested"' or isinstance(loop, Refusal) or loop.linen is None:
         return loop
     return replace(loop, linen=replace(loop.linen, renamed=replace(loop.linen.renamed, nested=True)))
 
 
 def _said(loop: Plan | Refusal) -> Plan | Refusal:
-    """A plan that says what our own containers would find out when the program runs."""
+    """Add obligations to a plan for checks that our own containers make at run time."""
     if isinstance(loop, Refusal) or loop.holds is Holds.ARRAY_STACKED:
         return loop
     said = list(loop.bodies.doubts)

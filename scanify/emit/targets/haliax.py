@@ -1,6 +1,6 @@
-"""The target `haliax`: loops become folds and scans of `haliax.nn.Stacked`, whose function is given what is per layer.
+"""The target `haliax`: loops become folds and scans of `haliax.nn.Stacked`, with per-layer values as arguments.
 
-What all layers share is closed over: haliax takes every array that it is given as an argument apart, layer by layer.
+Values shared by all layers are closed over, since haliax takes every array argument apart, layer by layer.
 """
 
 import re
@@ -40,7 +40,7 @@ _IMPORTS = (*PLAIN_IMPORTS, Import("haliax", "hax", whole=True))
 
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
-# "full" of haliax forgets the carries, too: what we call so is its True.
+# haliax's "full" discards the carries, too; ours is its True.
 _POLICIES = {
     None: "True",
     "True": "True",
@@ -53,12 +53,12 @@ _POLICIES = {
 
 
 def refusal(plan: Plan, remat: str | None) -> str | None:
-    """What a fold of haliax cannot express."""
+    """Return why a fold of haliax cannot express the loop."""
     return beyond(plan, remat, "haliax.nn.Stacked")
 
 
 def beyond(plan: Plan, remat: str | None, stack: str) -> str | None:
-    """What no stack of haliax can express; `stack` is the class."""
+    """Return why no stack of haliax can express the loop; `stack` is the class."""
     if remat not in _POLICIES:
         return f"haliax has no remat policy like {remat}; it has none, full, nested, offload and save_all"
     if plan.mapped is not None and isinstance(plan.stack, CallStack) and not _DOTTED.fullmatch(plan.container):
@@ -67,29 +67,29 @@ def beyond(plan: Plan, remat: str | None, stack: str) -> str | None:
 
 
 def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
-    """The libraries, wherever a helper may stand."""
+    """Return the libraries for every file that may hold a helper."""
     return frozenset((path, one) for path in paths_of(plan) for one in _IMPORTS)
 
 
 def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
-    """Why a list cannot be built stacked."""
+    """Return why a list cannot be built stacked."""
     return pieces.unstackable(plan, plans, texts)
 
 
 def paths_of(plan: Plan) -> set[Path]:
-    """The files of a plan's edits."""
+    """Return the files of a plan's edits."""
     if isinstance(plan.stack, InitStack):
         return {plan.place.path} | {item.place.path for item in (*plan.stack.sites, *plan.stack.annotations)}
     return {plan.place.path}
 
 
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """The edits of all plans, imports and helpers left out."""
+    """Return the edits of all plans, without imports and helpers."""
     return pieces.edits_of(plans, context, _loop_edits, _map_edit, _stacking(context), _length)
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """What asked a list for its length asks the stack."""
+    """Replace `len` of a list by the length of the stack."""
     return pieces.lengths_elsewhere(plans, context, _length)
 
 
@@ -98,14 +98,14 @@ def _length(stack: str, names: Mapping[str, str]) -> str:
 
 
 def policy_of(remat: str | None) -> str:
-    """A remat policy as haliax writes it, of one as a Python expression."""
+    """Return haliax's form of a remat policy, a Python expression."""
     if remat not in _POLICIES:
         raise CheckFailed(f"expected a remat policy that the target haliax knows, got {remat}; nothing was written")
     return _POLICIES[remat]
 
 
 def _stacking(context: Context) -> Callable[[Path], Stacking]:
-    """`stack_layers(layers, policy)`, which is a `haliax.nn.Stacked`."""
+    """Write `stack_layers(layers, policy)`, which returns a `haliax.nn.Stacked`."""
 
     def stacking(path: Path) -> Stacking:
         names = context.names[path]
@@ -120,7 +120,7 @@ def _stacking(context: Context) -> Callable[[Path], Stacking]:
 
 
 def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
-    """Independent layers, one after another: a scan that carries nothing."""
+    """Replace independent layers, applied in order, by a scan without a carry."""
     path = plan.place.path
     names = context.names[path]
     stack = _stack(plan, context)
@@ -131,14 +131,14 @@ def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
 
 
 def function_of_one(plan: Plan, context: Context, mapped: Mapped) -> str:
-    """What a map does with one layer, as a function for a scan that carries nothing."""
+    """Write what a map does with one layer as a function for a scan without a carry."""
     carry = pieces.NewNames(context.texts[plan.place.path], set())("carry")
     parameters = ", ".join([plan.layer, carry, *(xs.target for xs in plan.xs)])
     return f"lambda {parameters}: ({carry}, {mapped.element})"
 
 
 def taken_apart(plan: Plan, context: Context, mapped: Mapped, arguments: list[str]) -> Edit:
-    """The list of what a scan gives, where the map gave one or filled it; `arguments` are the ys and their number."""
+    """Unstack the ys of a scan into a list if the map gave or filled one; `arguments` are the ys and their number."""
     path = plan.place.path
     unstack = context.names[path]["unstack_layers"]
     if mapped.appends_to is None:
@@ -168,8 +168,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
 
 @dataclass(frozen=True)
 class Scan:
-    """The stack as it is written, how many layers it has, what its method is given, and what that is given beside
-    the carry."""
+    """A scan: the text of the stack, the number of layers, the arguments of the method, and its xs."""
 
     stack: str
     count: str
@@ -178,7 +177,7 @@ class Scan:
 
 
 def scanned(plan: Plan, scan: Scan, outputs: Outputs, style: Style, unstack: str) -> list[str]:
-    """The statements after the function: its fold or scan, and lists of what was collected."""
+    """Write the statements after the function: its fold or scan, and lists of the collected outputs."""
     carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
     head = f"{outputs.assigned} = {scan.stack}.{'scan_via' if plan.collections else 'fold_via'}"
     after = [layout.curried(head, scan.via, [carry, *scan.sources], style)]
@@ -197,5 +196,5 @@ def _stack(plan: Plan, context: Context) -> str:
 
 
 def _sources(plan: Plan, names: Mapping[str, str], count: str) -> list[str]:
-    """What is given layer by layer."""
+    """Return the xs of the loop as per-layer arguments."""
     return [f"{names['per_layer']}({one}, {count})" for one in pieces.sources_of(plan, names["jax"])]

@@ -1,4 +1,4 @@
-"""The target `lax`: loops become calls of `jax.lax.scan`, with no library but jax and equinox."""
+"""The target `lax`: loops become calls of `jax.lax.scan`, with no libraries but jax and equinox."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
@@ -50,12 +50,12 @@ unstackable = pieces.unstackable
 
 
 def refusal(plan: Plan, remat: str | None) -> str | None:
-    """What `jax.lax.scan` cannot express."""
+    """Return why `jax.lax.scan` cannot express the loop."""
     return pieces.refusal(plan, "jax.lax.scan")
 
 
 def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
-    """Both libraries, wherever a helper may stand."""
+    """Return both libraries for every file that may hold a helper."""
     paths = {plan.place.path}
     if isinstance(plan.stack, InitStack):
         paths |= {item.place.path for item in (*plan.stack.sites, *plan.stack.annotations)}
@@ -64,12 +64,12 @@ def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
 
 
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """The edits of all plans, imports and helpers left out."""
+    """Return the edits of all plans, without imports and helpers."""
     return pieces.edits_of(plans, context, _loop_edits, _map_edit, _stacking(context), _length)
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """What asked a list for its length asks the stack."""
+    """Replace `len` of a list by the length of the stack."""
     return pieces.lengths_elsewhere(plans, context, _length)
 
 
@@ -78,7 +78,7 @@ def _length(stack: str, names: Mapping[str, str]) -> str:
 
 
 def _stacking(context: Context) -> Callable[[Path], Stacking]:
-    """`stack_layers(layers)`, which is a layer of the same class."""
+    """Write `stack_layers(layers)`, which returns a layer of the same class."""
 
     def stacking(path: Path) -> Stacking:
         names = context.names[path]
@@ -88,7 +88,7 @@ def _stacking(context: Context) -> Callable[[Path], Stacking]:
 
 
 def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
-    """Independent layers, one after another: nothing is carried, and the outputs are a list."""
+    """Replace independent layers, applied in order: without a carry, and with the outputs in a list."""
     path = plan.place.path
     names = context.names[path]
     parameters = ", ".join([plan.layer, *(xs.target for xs in plan.xs)])
@@ -135,7 +135,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
 
 
 def _parameters(plan: Plan, eqx: str, static: str, used: Set[str]) -> tuple[list[str], list[str]]:
-    """The function's parameters, and the lines that make the loop's names of them."""
+    """Return the function's parameters, and the lines that unpack them into the loop's names."""
     targets = [plan.layer, *(xs.target for xs in plan.xs)]
     unpacking = []
     state = plan.carry[0]
@@ -153,13 +153,13 @@ def _stack(plan: Plan, names: Mapping[str, str]) -> str:
 
 
 def _stacked(plan: Plan, names: Mapping[str, str], stack: str, *, as_tuple: bool = False) -> str:
-    """The layers with what each of them has of its own, stacked: a tuple of both, or the layers alone."""
+    """Write the stacked layers, in a tuple with the stacked xs if there are any or with `as_tuple`."""
     each = [f"{names['per_layer']}({one}, {_length(stack, names)})" for one in pieces.sources_of(plan, names["jax"])]
     return layout.tuple_display([stack, *each]) if each or as_tuple else stack
 
 
 def _scan(name: str, remat: str | None, names: Mapping[str, str], style: layout.Style) -> tuple[list[str], str, str]:
-    """The statements in front of the scan, the function that scans, and what it applies, under a remat policy."""
+    """Return the statements before the scan, the scanning function, and the function it applies, under a policy."""
     jax = names["jax"]
     scan = f"{jax}.lax.scan"
     match remat:

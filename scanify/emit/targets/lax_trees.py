@@ -1,4 +1,4 @@
-"""A loop over a list of parameters, trees of arrays that are no modules, as `jax.lax.scan`: jax alone is needed."""
+"""A loop over a list of parameter trees, which are not modules, as `jax.lax.scan`: it needs jax alone."""
 
 from collections.abc import Callable, Mapping, Set
 
@@ -67,7 +67,7 @@ def one_each(values, count):
 
 
 def loop_over_trees(plan: Plan, context: Context, given: set[str], scanned: Scan) -> list[Edit]:
-    """The edits of one loop."""
+    """Return the edits of one loop."""
     path = plan.place.path
     text, names = context.texts[path], context.names[path]
     loop = loop_text(plan, text, context.houses[path])
@@ -94,7 +94,7 @@ def loop_over_trees(plan: Plan, context: Context, given: set[str], scanned: Scan
 
 
 def _parameters(plan: Plan, used: Set[str]) -> tuple[list[str], list[str]]:
-    """The function's parameters, and the lines that make the loop's names of them."""
+    """Return the function's parameters, and the lines that unpack them into the loop's names."""
     targets = [plan.layer, *(xs.target for xs in plan.xs)]
     unpacking, state = [], plan.carry[0]
     if len(plan.carry) > 1:

@@ -1,8 +1,7 @@
-"""The target `linen`: loops over modules of Flax Linen become `nn.scan` over one module, whose variables have the
-layers along their first axis.
+"""The target `linen`: loops over modules of Flax Linen become `nn.scan` over one module with stacked variables.
 
-`nn.scan` lifts the variables of the module that a function is given first: parameters, statistics, caches and what is
-sown are each layer's own, and so are the keys of its random streams (flax.linen.transforms.scan, 0.12).
+`nn.scan` lifts the variables of the module passed first to a function: parameters, statistics, caches and sown values
+are per layer, and so are the keys of its random streams (flax.linen.transforms.scan, 0.12).
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +49,7 @@ _POLICIES = (None, "True", '"full"', "False", '"save_all"', _DOTS, _NESTED)
 
 
 def refusal(plan: Plan, remat: str | None) -> str | None:
-    """What `nn.scan` cannot express."""
+    """Return why `nn.scan` cannot express the loop."""
     if remat not in _POLICIES:
         return f"the target linen has no remat policy like {remat}; it has none, full, nested, save_all and dots"
     if _layers(plan).remat and remat is not None:
@@ -64,18 +63,18 @@ def refusal(plan: Plan, remat: str | None) -> str | None:
 
 
 def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
-    """Nothing: there is no list afterwards."""
+    """Return None: no list is left."""
     return None
 
 
 def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
-    """Flax, and jax for what is walked beside the layers, for what is collected and for a policy."""
+    """Return flax, and jax if there are xs, collected outputs or a policy that needs it."""
     uses_jax = plan.xs or plan.collections or remat == _DOTS
     return frozenset((plan.place.path, one) for one in ((_LINEN, _JAX) if uses_jax else (_LINEN,)))
 
 
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """The edits of all plans, imports and helpers left out."""
+    """Return the edits of all plans, without imports and helpers."""
     made: list[Edit] = []
     given: dict[tuple[Path, int], set[str]] = {}  # the names already given in each scope
     sites: set[Place] = set()
@@ -90,7 +89,7 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """Return nothing: a list that is used elsewhere stays."""
+    """Return no edits: a list that is used elsewhere stays."""
     return []
 
 
@@ -138,7 +137,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
 
 
 def _sources(plan: Plan, layers: LinenLayers, names: Mapping[str, str]) -> list[str]:
-    """What is walked beside the layers, as trees of arrays with the layers along their first axis."""
+    """Return the xs as trees of arrays with the layers along their first axis."""
     return [
         f"{names['jax']}.numpy.a{text}"
         if text.startswith("range(")
@@ -148,14 +147,13 @@ def _sources(plan: Plan, layers: LinenLayers, names: Mapping[str, str]) -> list[
 
 
 def _counted(plan: Plan, layers: LinenLayers, names: Mapping[str, str]) -> list[str]:
-    """What is walked beside the layers, where what asked the list for its length has the number of layers."""
+    """Return the xs, with `len` of the list replaced by the number of layers."""
     texts = pieces.sources_of(plan, names.get("jax", "jax"))
     return [text.replace(f"len({layers.held})", layers.count) for text in texts] if layers.held else texts
 
 
 def _remat(name: str, layers: LinenLayers, remat: str | None, names: Mapping[str, str]) -> list[str]:
-    """The function that is scanned, under a remat policy: inside of the scan, where what is computed again may be
-    computed once (`prevent_cse`)."""
+    """Return the scanned function under a remat policy. Inside a scan, `prevent_cse` is not needed."""
     match remat:
         case "False" | '"save_all"':
             return [name]
@@ -170,7 +168,7 @@ def _remat(name: str, layers: LinenLayers, remat: str | None, names: Mapping[str
 
 
 def _site_edit(built: LinenModule, site: Place, context: Context) -> Edit:
-    """One module in the place of the list."""
+    """Write one module in place of the list."""
     text = context.texts[site.path]
     line = line_start(text, site.span.start)
     indent = indent_of(text[line : site.span.start])

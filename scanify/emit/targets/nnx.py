@@ -1,8 +1,8 @@
-"""The target `nnx`: loops over modules of Flax NNX become one scan, and the list of modules stays as it is.
+"""The target `nnx`: loops over modules of Flax NNX become one scan, and the list of modules stays.
 
-The modules are stacked in the call and given their state afterwards, so that parameters, streams of random numbers and
-statistics are those of the loop. A module is an object that others may hold: a list that is built stacked would be
-another one, with other initial parameters where its constructor is mapped.
+The modules are stacked in the call and updated with their state afterwards, so that parameters, streams of random
+numbers and statistics equal those of the loop. A module is an object that other code may hold: a list built stacked
+would hold other objects, with other initial parameters if its constructor is mapped.
 """
 
 import re
@@ -40,7 +40,7 @@ _POLICIES = (None, "True", '"full"', "False", '"save_all"', _DOTS)
 
 
 def refusal(plan: Plan, remat: str | None) -> str | None:
-    """What a scan over the layers of a list that stays cannot express."""
+    """Return why a scan over the layers of a list that stays cannot express the loop."""
     if remat not in _POLICIES:
         return f"the target nnx has no remat policy like {remat}; it has none, full, save_all and dots"
     shared = next((name for name in plan.broadcast if _RNGS.search(name)), None)
@@ -55,17 +55,17 @@ def refusal(plan: Plan, remat: str | None) -> str | None:
 
 
 def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str:
-    """A list of modules stays one."""
+    """Return why: a list of modules stays a list."""
     return "a list of modules of Flax NNX stays as it is"
 
 
 def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
-    """Both libraries, where the loop stands."""
+    """Return both libraries, for the file of the loop."""
     return frozenset((plan.place.path, one) for one in _IMPORTS)
 
 
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """The edits of all plans, imports and helpers left out."""
+    """Return the edits of all plans, without imports and helpers."""
     made: list[Edit] = []
     given: dict[tuple[Path, int], set[str]] = {}  # the names already given in each scope
     for plan in plans:
@@ -83,7 +83,7 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """Nothing: the list is what it was."""
+    """Return no edits: the list is unchanged."""
     return []
 
 
@@ -107,7 +107,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
 
 
 def _joined(plan: Plan) -> tuple[str, Plan]:
-    """The layers that are scanned over, and the loop over them: those of several lists are tuples, as of `zip`."""
+    """Return the scanned layers, and the loop over them: layers of several lists are tuples, as with `zip`."""
     first, others = pieces.layers_of(plan), [xs for xs in plan.xs if xs.layers]
     if not others:
         return first, plan
@@ -118,7 +118,7 @@ def _joined(plan: Plan) -> tuple[str, Plan]:
 
 
 def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
-    """Independent layers, one after another: nothing is carried, and the outputs are a list."""
+    """Replace independent layers, applied in order: without a carry, and with the outputs in a list."""
     path = plan.place.path
     names = context.names[path]
     parameters = ", ".join([plan.layer, *(xs.target for xs in plan.xs)])
@@ -131,12 +131,12 @@ def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
 
 
 def _sources(plan: Plan, jax: str) -> list[str]:
-    """What a loop walks beside its layers, as arrays where it is their number."""
+    """Return the other xs of a loop; layer numbers are arrays."""
     return [f"{jax}.numpy.a{text}" if text.startswith("range(") else text for text in pieces.sources_of(plan, jax)]
 
 
 def _remat(remat: str | None, jax: str) -> list[str]:
-    """The arguments that say what the backward pass computes again."""
+    """Return the arguments that select what the backward pass recomputes."""
     match remat:
         case "False" | '"save_all"':
             return []

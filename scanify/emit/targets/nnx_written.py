@@ -1,8 +1,8 @@
-"""The functions that the target `nnx` writes into files: a scan over the modules of a list, which stays as it is.
+"""The functions that the target `nnx` writes into files: a scan over the modules of a list, which stays.
 
-They say loudly where a scan would not do what the loop does: layers that differ in what is no array, or share a
-variable, a call that changes more of a layer than values, a loop that reads elsewhere what a layer writes to, and
-what is no array where a scan needs one.
+They raise if a scan would differ from the loop: if layers differ in more than arrays or share a variable, if a call
+changes more of a layer than values, if a loop reads elsewhere what a layer writes, and if a scan gets a value that is
+not an array.
 """
 
 from scanify.emit.target import Helper

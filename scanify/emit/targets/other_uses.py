@@ -1,4 +1,4 @@
-"""What else the project does with a list that is to be built stacked, for targets whose stack is no sequence."""
+"""Other uses in the project of a list that is to be built stacked, for targets whose stack is not a sequence."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ _FIELD = re.compile(r"self\.([A-Za-z_]\w*)")
 
 @dataclass(frozen=True)
 class Length:
-    """A `len(self.layers)`: where it stands."""
+    """The place of a `len(self.layers)`."""
 
     path: Path
     start: int
@@ -26,13 +26,13 @@ class Length:
 
 @dataclass(frozen=True)
 class OtherUse:
-    """A use that only a list can have, in words and with its place."""
+    """A use that only a list supports, in words and with its place."""
 
     what: str
 
 
 def lengths(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> list[Length] | OtherUse:
-    """Each `len(...)` of the plan's list outside of the loops over it, or the first use of it as a list."""
+    """Return each `len(...)` of the plan's list outside of its loops, or the first other use of it as a list."""
     found: list[Length] = []
     for use in _uses(plan, plans, texts):
         if isinstance(use, OtherUse):
@@ -64,7 +64,7 @@ def _uses(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> Itera
 
 
 def _reads_itself(plan: Plan, texts: Mapping[Path, str]) -> bool:
-    """Whether a loop reads its list beside walking it: all but its length."""
+    """True if a loop reads more of its list than its layers and length."""
     text, span = texts[plan.place.path], plan.body.span
     body = plan.mapped.element if plan.mapped is not None else with_replacements(plan, text, span.start, span.end)
     pieces = [*(one.source for one in plan.xs), body]
@@ -100,7 +100,7 @@ def _in_file(
 
 
 def _classes(plans: Sequence[Plan], texts: Mapping[Path, str]) -> set[tuple[Path, str]]:
-    """The classes in which the loops stand and the list is built."""
+    """Return the classes that contain the loops and build the list."""
     places = [plan.place for plan in plans]
     places += [site.place for plan in plans if isinstance(plan.stack, InitStack) for site in plan.stack.sites]
     found = set()
@@ -112,7 +112,7 @@ def _classes(plans: Sequence[Plan], texts: Mapping[Path, str]) -> set[tuple[Path
 
 
 def _allowed(path: Path, parsed: Module, plans: Sequence[Plan]) -> list[tuple[int, int]]:
-    """The stretches in which a mention is the loop's own, or sets the field."""
+    """Return the stretches in which a mention belongs to the loop, or sets the field."""
     found = []
     for plan in plans:
         if plan.place.path == path:
@@ -142,7 +142,7 @@ def _class_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.Clas
 
 
 def _has_another(holder: ast.ClassDef, field: str, owners: Set[str]) -> bool:
-    """Whether a class that is no heir of the owners declares a field of the name itself."""
+    """True if a class that does not inherit from the owners declares a field of the name itself."""
     declared = {
         one.target.id for one in holder.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
     }

@@ -1,4 +1,4 @@
-"""What the targets share that write out what our own containers do."""
+"""Code shared by the targets that write out what our own containers do."""
 
 import builtins
 import re
@@ -23,14 +23,14 @@ from scanify.emit.text.loop_text import LoopText
 Length = Callable[[str, Mapping[str, str]], str]
 """How a target asks a stack for the number of its layers: of the stack's text, and the names in its file."""
 
-# `_` where it may be read: anywhere but in the target of a `for`, of an assignment, among parameters.
+# Matches `_` in places where it may be read: not the target of a `for` or an assignment, nor a parameter.
 _MAY_BE_READ = re.compile(r"(?<![\w.])_(?!\w)(?!\s*(?:in\b|=(?!=)|,[^()\[\]]*(?:=(?!=)|\bin\b)))")
 
 ENDS_EARLY = "every layer is applied, and this loop may end before its last one"
 
 
 def refusal(plan: Plan, library: str) -> str | None:
-    """Why a scan of a library cannot express a loop, where it applies equal layers, all of them, and carries arrays."""
+    """Return why a scan of a library cannot express a loop; the scan applies all layers and carries arrays."""
     targets = [plan.layer, *(xs.target for xs in plan.xs)]
     if plan.ends_early:
         return f"with {library} {ENDS_EARLY}"
@@ -48,7 +48,7 @@ def refusal(plan: Plan, library: str) -> str | None:
 
 
 def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
-    """A stack is one layer with longer arrays: what treats it as a list would fail."""
+    """Return why a list cannot be one layer with longer arrays: uses of it as a list would fail."""
     if not plan.equal_layers or plan.bodies.unlike is not None:
         return "the source does not show that its layers differ in the values of arrays alone"
     found = lengths(plan, plans, texts)
@@ -63,7 +63,7 @@ def edits_of(
     stacking: Callable[[Path], Stacking],
     length: Length,
 ) -> list[Edit]:
-    """The edits of all plans: what a target makes of loops and maps, and of the places where lists are built."""
+    """Return the edits of all plans: of loops and maps, and where lists are built."""
     made: list[Edit] = []
     given: dict[tuple[Path, int], set[str]] = {}  # the names already given in each scope
     for plan in plans:
@@ -77,17 +77,17 @@ def edits_of(
 
 
 def lengths_elsewhere(plans: Sequence[Plan], context: Context, length: Length) -> list[Edit]:
-    """What asked a list for its length asks the stack."""
+    """Replace `len` of a list by the length of the stack."""
     made = []
     for plan in (one for one in plans if isinstance(one.stack, InitStack)):
         found = lengths(plan, plans, context.texts)
-        assert not isinstance(found, OtherUse)  # `unstackable` has asked
+        assert not isinstance(found, OtherUse)  # `unstackable` has checked this
         made += [Edit(one.path, one.start, one.end, length(plan.container, context.names[one.path])) for one in found]
     return made
 
 
 def with_lengths(edits: Sequence[Edit], plan: Plan, context: Context, length: Length) -> list[Edit]:
-    """The edits of a loop, which ask the stack for the number of layers where the loop asked the list."""
+    """Replace `len` of the list by the length of the stack in the edits of a loop."""
     if not isinstance(plan.stack, InitStack):
         return list(edits)
     asked = length(plan.container, context.names[plan.place.path])
@@ -95,7 +95,7 @@ def with_lengths(edits: Sequence[Edit], plan: Plan, context: Context, length: Le
 
 
 class NewNames:
-    """Names that nothing in a file has, for what stands in a loop's place. `given` takes them, for the same scope."""
+    """Names that are unused in a file, for the code that replaces a loop. They are added to `given`, per scope."""
 
     def __init__(self, text: str, given: set[str]) -> None:
         known = names_of(text)
@@ -109,14 +109,14 @@ class NewNames:
         return name
 
     def unread(self) -> str:
-        """A name for what nobody reads."""
+        """Return a name for a value that is not read."""
         return "_" if self.throwaway else fresh("unread", self.taken)
 
 
 def in_place_of_loop(
     plan: Plan, loop: LoopText, text: str, begin: Sequence[str], function: Function, after: Sequence[str]
 ) -> list[Edit]:
-    """Statements, the function over one layer, and statements behind it, where the loop stood, with its comments."""
+    """Replace the loop by statements, the function over one layer, and more statements; keep the loop's comments."""
     newline, indent = loop.style.newline, loop.style.indent
     below = newline + indent
     blank = newline * (1 if indent else 2)
@@ -130,7 +130,7 @@ def in_place_of_loop(
 
 
 def layers_of(plan: Plan) -> str:
-    """The layers that a loop walks, where its list is stacked in the call."""
+    """Return the layers that a loop iterates over, for a list that is stacked in the call."""
     if plan.numbers is None:
         return layout.as_argument(plan.container, alone=False)
     number = fresh("number", plan.taken)
@@ -138,12 +138,12 @@ def layers_of(plan: Plan) -> str:
 
 
 def counted(plan: Plan) -> tuple[str, ...]:
-    """The names of the number of a layer, which is an array in a scan, and a number of Python in the loop."""
+    """Return the names of layer numbers, which are arrays in a scan and Python numbers in the loop."""
     return tuple(xs.target for xs in plan.xs if xs.source.startswith("range("))
 
 
 def sources_of(plan: Plan, jax: str) -> list[str]:
-    """What a loop walks beside its layers, each with the layers along axis 0."""
+    """Return the xs of a loop, each with the layers along axis 0."""
     texts = [layout.as_argument(xs.source, alone=False) for xs in plan.xs]
     return [
         text if xs.axis == 0 else f"{jax}.numpy.moveaxis({text}, {xs.axis}, 0)"

@@ -1,7 +1,7 @@
-"""Which form of its target a release of haliax or levanter takes: what was named, or else what is installed.
+"""Choose the form of the target for a release of haliax or levanter: the named one, or else the installed one.
 
 The releases were opened and imported one by one: haliax 1.3 has no `fold_via` and does not import on jax 0.10;
-marin-haliax 0.2.225 gave `ArrayStacked` up, which marin-levanter 0.2.225 has since.
+marin-haliax 0.2.225 dropped `ArrayStacked`, which marin-levanter has since 0.2.225.
 """
 
 import re
@@ -25,11 +25,11 @@ _EXAMPLE = "marin-haliax==0.2.224"
 
 
 def form_of(target: str, target_version: str | None, *, own: bool) -> str:
-    """The emitter for a target, by its name among `TARGETS`.
+    """Return the emitter for a target, by its name among `TARGETS`.
 
-    `target_version` is a requirement, `marin-haliax==0.2.224`; where it is None, what is installed decides. Code that
-    knows haliax already (`own`) may have modules with named axes, which only `Stacked` takes, and gets that, unless a
-    release was named. Raises ScanifyError where the release is none that is known, or the target has one form only.
+    `target_version` is a requirement, `marin-haliax==0.2.224`; by default, the installed release decides. Code that
+    uses haliax already (`own`) may have modules with named axes, which only `Stacked` takes, so it gets that unless a
+    release is named. Raises ScanifyError for an unknown release, or if the target has only one form.
     """
     if target != STACKED:
         if target_version is not None:
@@ -41,7 +41,7 @@ def form_of(target: str, target_version: str | None, *, own: bool) -> str:
 
 
 def knows_haliax(text: str) -> bool:
-    """Whether a file imports more of haliax than what this target writes into files."""
+    """True if a file imports more of haliax than this target writes into files."""
     return _OWN.search(text) is not None
 
 
@@ -64,9 +64,9 @@ def _installed() -> dict[str, str]:
 
 
 def _form(releases: Mapping[str, str]) -> str:
-    """What is there with these releases, the array form first."""
+    """Return the form for these releases; the array form has priority."""
     known = {name: parts for name, number in releases.items() if (parts := _parts(number)) is not None}
-    if "marin-levanter" in known:  # which asks for the haliax of the same number
+    if "marin-levanter" in known:  # it requires the haliax of the same number
         return LEVANTER if known["marin-levanter"] >= _MOVED else HALIAX
     if "marin-haliax" in known:
         return STACKED if known["marin-haliax"] >= _MOVED else HALIAX

@@ -1,7 +1,7 @@
-"""The functions that the targets write into files. They are in no module of ours, so that a file needs nothing of ours.
+"""The functions that the targets write into files, so that those files do not depend on scanify.
 
-Each says loudly where layers are not what a scan needs: to stack is to say that layers differ in the values of arrays
-alone, and what says so must hold for the layers that are there when the program runs.
+Each raises if layers do not suit a scan: stacking assumes that layers differ in the values of arrays alone, and this
+must hold for the layers at run time.
 """
 
 from scanify.emit.target import Helper

@@ -1,1 +1,1 @@
-"""How text is laid out: lines, wraps, and the style of the file around."""
+"""Layout of text: lines, wraps, and the style of the surrounding file."""

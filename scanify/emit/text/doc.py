@@ -1,4 +1,4 @@
-"""Documents: text with the places where it may break, and the layout that fits a width.
+"""Documents: text with possible line breaks, and the layout that fits a width.
 
 The algorithm is Wadler's, as in prettier and ruff: a group is on one line if that fits, else all its lines break.
 """
@@ -12,21 +12,21 @@ Doc = Union[str, "Line", "Indent", "Group", "IfBreak", "list[Doc]"]
 
 @dataclass(frozen=True)
 class Line:
-    """A line end where the group breaks, `flat` where it does not."""
+    """A line end if the group breaks, else `flat`."""
 
     flat: str = " "
 
 
 @dataclass(frozen=True)
 class Indent:
-    """A document whose lines stand one step deeper."""
+    """A document whose lines are indented by one more step."""
 
     doc: Doc
 
 
 @dataclass(frozen=True)
 class Group:
-    """A document that is on one line if that fits. `broken` says that it is not, however short."""
+    """A document on one line if that fits. `broken` breaks it even if it would fit."""
 
     doc: Doc
     broken: bool = False
@@ -34,7 +34,7 @@ class Group:
 
 @dataclass(frozen=True)
 class IfBreak:
-    """Text that is there only where the group breaks."""
+    """Text that is present only if the group breaks."""
 
     text: str
 
@@ -44,7 +44,7 @@ SPACE = Line(" ")
 
 
 def must_break(doc: Doc) -> bool:
-    """Whether something in the document breaks however wide the line is."""
+    """True if a part of the document breaks at any width."""
     match doc:
         case Group(inner, broken):
             return broken or must_break(inner)
@@ -57,7 +57,7 @@ def must_break(doc: Doc) -> bool:
 
 
 def spread(doc: Doc) -> Doc:
-    """The document with every group broken that holds one that must break."""
+    """Mark every group as broken that contains one which must break."""
     match doc:
         case Group(inner, broken):
             return Group(spread(inner), broken or must_break(inner))
@@ -73,9 +73,9 @@ _Item = tuple[str, bool, Doc]  # indentation, whether the lines break, the docum
 
 
 def render(doc: Doc, indent: str, step: str, width: int, tail: int = 0) -> list[str]:
-    """The lines of a document whose first line stands at `indent`, which is left out of that line alone.
+    """Return the lines of a document that starts at `indent`; the first line comes without it.
 
-    `tail` is what must fit behind the last line.
+    `tail` is the width to keep free behind the last line.
     """
     lines, column = [""], len(indent.expandtabs(4))
     left: list[_Item] = [(indent, True, [spread(doc), " " * tail])]
@@ -105,7 +105,7 @@ def render(doc: Doc, indent: str, step: str, width: int, tail: int = 0) -> list[
 
 
 def _fits(first: _Item, rest: Sequence[_Item], room: int) -> bool:
-    """Whether an item on one line fits, with what follows it up to the next place where a line may break."""
+    """True if an item fits on one line, with the text after it up to the next possible break."""
     left, behind = [first], len(rest)
     while room >= 0:
         if not left:

@@ -24,11 +24,11 @@ _PRECEDENCE = (
 
 
 class Unsupported(Exception):
-    """The expression has a part whose layout is not known here, such as a comment between its tokens."""
+    """An expression has a part whose layout is not known here, such as a comment between its tokens."""
 
 
 def document(node: cst.BaseExpression) -> Doc:
-    """The layout of an expression that stands inside of brackets. Raises Unsupported."""
+    """Return the layout of an expression inside brackets. Raises Unsupported."""
     if isinstance(node, cst.Tuple) and not node.elements:
         return "()"
     inner = _bare(node)
@@ -39,7 +39,7 @@ def document(node: cst.BaseExpression) -> Doc:
 
 
 def code(node: cst.CSTNode) -> str:
-    """The node's own text, which must be on one line. Raises Unsupported."""
+    """Return the node's own text, which must be on one line. Raises Unsupported."""
     text = cst.Module([]).code_for_node(node)
     if "\n" in text or "\r" in text or ("#" in text and comments_in(node)):
         raise Unsupported(text)
@@ -92,7 +92,7 @@ def _nothing_between(node: cst.CSTNode) -> None:
 
 
 def arguments(node: cst.Call) -> Doc:
-    """The parentheses of a call: on one line, else what is inside on one line, else each argument on its own."""
+    """Lay out the parentheses of a call: on one line, else their content on one line, else one argument per line."""
     if not node.args:
         return "()"
     only = node.args[0]
@@ -133,9 +133,9 @@ def _subscript(node: cst.Subscript) -> Doc:
 
 
 def display(node: cst.List | cst.Tuple | cst.Set) -> Doc:
-    """A list, tuple or set: on one line, else each element on its own."""
+    """Lay out a list, tuple or set: on one line, else one element per line."""
     items: list[Doc] = [_element(each) for each in node.elements]
-    if isinstance(node, cst.Tuple):  # its parentheses are those of any expression
+    if isinstance(node, cst.Tuple):  # `document` adds the parentheses
         if not node.lpar:
             raise Unsupported
         return [items[0], ","] if len(items) == 1 else _separated(items)
@@ -205,7 +205,7 @@ def _conditional(node: cst.IfExp) -> list[Doc]:
 
 
 def _operands(node: cst.BaseExpression) -> tuple[list[cst.BaseExpression], list[cst.CSTNode]]:
-    """The operands of a chain without parentheses, of all precedences, and the operators between them."""
+    """Return the operands of a chain without parentheses, of all precedences, and the operators between them."""
     if getattr(node, "lpar", ()):
         return [node], []
     match node:
@@ -225,7 +225,7 @@ def _operands(node: cst.BaseExpression) -> tuple[list[cst.BaseExpression], list[
 
 
 def chain(node: cst.BaseExpression) -> Doc:
-    """Operands with the operators between them, which break before those of the lowest precedence first."""
+    """Lay out operands with their operators; it breaks before operators of the lowest precedence first."""
     operands, operators = _operands(node.with_changes(lpar=(), rpar=()))
     return _chain(operands, operators)
 
@@ -251,5 +251,5 @@ def _chain(operands: Sequence[cst.BaseExpression], operators: Sequence[cst.CSTNo
 
 
 def precedence(operator: cst.CSTNode) -> int:
-    """How tightly an operator binds: the lowest first."""
+    """Return the precedence of an operator, 0 for the lowest."""
     return next((at for at, kinds in enumerate(_PRECEDENCE) if isinstance(operator, kinds)), 0)

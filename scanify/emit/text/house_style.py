@@ -1,4 +1,4 @@
-"""How a file is laid out: the width its lines keep to, where it was formatted by ruff or black."""
+"""The style of a file: its line width, if ruff or black formatted it."""
 
 import io
 import tokenize
@@ -16,19 +16,19 @@ _SKIPPED = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT)
 
 @dataclass(frozen=True)
 class HouseStyle:
-    """The width of new lines, and whether every line of the file breaks where a formatter of that width breaks it."""
+    """The width of new lines, and whether the breaks of all lines match a formatter of that width."""
 
     width: int
     formatted: bool
 
     def style(self, indent: str, step: str, newline: str) -> Style:
-        """The style of a new statement, without the trailing comma that would keep it on several lines."""
+        """Return the style of a new statement, without the trailing comma that would keep it on several lines."""
         return Style(indent, step, newline, self.width, "" if self.formatted else ",")
 
 
 @dataclass(frozen=True)
 class _Logical:
-    """A logical line: its width on one line, whether it is on one, and whether something says that it must not be."""
+    """A logical line: its width on one line, whether it is on one line, and whether a formatter could join it."""
 
     flat: int
     whole: bool
@@ -37,7 +37,7 @@ class _Logical:
 
 @lru_cache(maxsize=64)
 def house_style(text: str) -> HouseStyle:
-    """Read a file's style off its lines: the widest that is on one line and the narrowest that is not."""
+    """Infer a file's style from its widest line on one line and its narrowest broken one."""
     plain = HouseStyle(width_of(text), False)
     if "\t" in text or "\r" in text or "\f" in text or (text and not text.endswith("\n")):
         return plain
@@ -67,7 +67,7 @@ def _logical_lines(text: str) -> Iterator[_Logical]:
 
 
 def _measured(line: list[tokenize.TokenInfo]) -> Iterator[_Logical]:
-    """A logical line that holds brackets, and so could be broken."""
+    """Yield a logical line that contains brackets, and so could be broken."""
     texts = [token.string for token in line]
     code = [token for token in line if token.type != tokenize.COMMENT]
     if not code or texts[0] in ("import", "from") or any("\n" in each for each in texts):
@@ -96,7 +96,7 @@ def _flat_width(code: list[tokenize.TokenInfo]) -> int:
 
 
 def _forced(code: list[tokenize.TokenInfo]) -> bool:
-    """Whether the line is kept apart by a trailing comma, or by what this count does not know."""
+    """True if a trailing comma, or code that this count does not handle, keeps the line broken."""
     for before, token in pairwise(code):
         if before.string == "," and token.string in (")", "]", "}"):
             return True

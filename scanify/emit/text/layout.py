@@ -1,4 +1,4 @@
-"""Laying out a call the way black does: on one line if it fits, else broken inside its last parentheses."""
+"""Lay out a call as black does: on one line if it fits, else broken inside its last parentheses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ NARROW, WIDE = 88, 120  # black's default, and what most projects that want long
 
 
 def width_of(text: str) -> int:
-    """The columns that a new line of a file may take: as many as its longest line of code, within bounds."""
+    """Return the width for new lines of a file: that of its longest code line, within bounds."""
     lines = (line for line in LINE_END.split(text) if not line.lstrip().startswith("#") and "://" not in line)
     return min(max(NARROW, *(len(line) for line in lines), 0), WIDE)
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a statement is laid out: what each of its lines starts with, one step of indentation, line end and width.
+    """The layout of a statement: the indentation of its lines, one step of indentation, line end and width.
 
-    `comma` is what stands behind the last of several arguments on lines of their own.
+    `comma` is the text behind the last of several arguments on lines of their own.
     """
 
     indent: str
@@ -30,14 +30,14 @@ class Style:
     comma: str = ","
 
     def fits(self, text: str, step: str = "") -> bool:
-        """Whether the text is one line that may stand at the indentation, or one step deeper."""
+        """True if the text is one line that fits at the indentation, or one step deeper."""
         return not LINE_END.search(text) and len((self.indent + step).expandtabs(4)) + len(text) <= self.width
 
 
 def call(head: str, arguments: Sequence[str], style: Style, tail: str = "") -> str:
-    """`head(arguments)` and `tail`; the first line comes without the indentation.
+    """Lay out `head(arguments)` and `tail`; the first line comes without the indentation.
 
-    Arguments that span lines are kept as they are, which is right inside parentheses.
+    Arguments that span lines are kept, which is valid inside parentheses.
     """
     joined = ", ".join(arguments)
     flat = f"{head}({joined}){tail}"
@@ -51,7 +51,7 @@ def call(head: str, arguments: Sequence[str], style: Style, tail: str = "") -> s
 
 
 def curried(head: str, first: Sequence[str], second: Sequence[str], style: Style, tail: str = "") -> str:
-    """`head(first)(second)` and `tail`, broken in its last parentheses; in those before where that is not enough."""
+    """Lay out `head(first)(second)` and `tail`, broken in its last parentheses, and in those before if needed."""
     if not second:
         return call(head, first, style, f"(){tail}")
     whole = f"{head}({', '.join(first)})"
@@ -63,7 +63,7 @@ def curried(head: str, first: Sequence[str], second: Sequence[str], style: Style
 
 
 def attribute_of(text: str) -> str:
-    """The expression as the left side of a `.`: in parentheses unless it binds tightly and is on one line."""
+    """Return the expression as the left side of a `.`: in parentheses unless it binds tightly and is on one line."""
     if "\n" not in text and "\r" not in text:
         node = cst.parse_expression(text)
         if node.lpar if hasattr(node, "lpar") else False:
@@ -74,9 +74,9 @@ def attribute_of(text: str) -> str:
 
 
 def as_argument(text: str, alone: bool) -> str:
-    """The expression as one argument of a call: in parentheses where it would read as several arguments or none.
+    """Return the expression as one argument of a call: in parentheses if it would read as several arguments or none.
 
-    A tuple display without its own parentheses (`a, b`) does, and so does a bare generator that is not `alone`.
+    This applies to a tuple display without its own parentheses (`a, b`), and to a bare generator that is not `alone`.
     """
     node = cst.parse_expression(f"({text}\n)")
     bare = len(getattr(node, "lpar", ())) == 1  # only the parentheses that were just added
@@ -91,5 +91,5 @@ def tuple_display(elements: Sequence[str]) -> str:
 
 
 def pattern(names: Sequence[str]) -> str:
-    """Names as they stand in an assignment or a `return`: `a`, `a, b`."""
+    """Join names as in an assignment or a `return`: `a`, `a, b`."""
     return ", ".join(names)

@@ -1,4 +1,4 @@
-"""The text of one `for` statement, taken apart: what an emitter keeps of it word for word."""
+"""Split the text of one `for` statement into the parts that an emitter keeps verbatim."""
 
 import re
 from collections import Counter
@@ -16,14 +16,13 @@ from scanify.errors import CheckFailed
 
 @dataclass(frozen=True)
 class LoopText:
-    """One `for` statement as it stands in the file.
+    """The parts of a `for` statement in a file.
 
-    `start` is the offset of the `for`, `end` that of the line end after the last line that belongs to it: comments
-    below the last statement that stand deeper than the `for` belong to the loop. `style` is that of a statement in
-    the loop's place. `after_colon` is what follows the
-    header's colon on its line (a comment, or nothing), `body` the rest, whole lines at `indent`, which ends with a
-    line end. `comments` are all comments in order; `for_comment` the one on the header's line and `last_comment` the
-    one on the last line of the body's only statement, where there are such.
+    `start` is the offset of the `for`, `end` the offset of the line end after its last line: comments below the last
+    statement that are indented deeper than the `for` belong to the loop. `style` is the style of a statement in the
+    loop's place. `after_colon` is the text behind the header's colon on its line (a comment, or nothing), `body` the
+    rest: whole lines at `indent`, with a line end. `comments` are all comments in order; `for_comment` is the one on
+    the header's line and `last_comment` the one on the last line of the body's only statement, or None.
     """
 
     start: int
@@ -38,7 +37,7 @@ class LoopText:
 
 
 def loop_text(plan: Plan, text: str, house: HouseStyle) -> LoopText:
-    """Take the plan's loop apart. Raises CheckFailed where the plan's span is not that of a `for` statement."""
+    """Split the plan's loop into its parts. Raises CheckFailed if the plan's span is not a `for` statement."""
     start = plan.place.span.start
     start += len(indent_of(text[start:]))
     loop_indent = text[line_start(text, start) : start]
@@ -69,7 +68,7 @@ def loop_text(plan: Plan, text: str, house: HouseStyle) -> LoopText:
 
 
 def with_replacements(plan: Plan, text: str, start: int, end: int) -> str:
-    """A stretch of the text with what the plan replaces in it."""
+    """Return a stretch of the text with the plan's replacements."""
     new, at = "", start
     for one in (each for each in plan.replaced if start <= each.start and each.end <= end):
         new += text[at : one.start] + one.text
@@ -78,7 +77,7 @@ def with_replacements(plan: Plan, text: str, start: int, end: int) -> str:
 
 
 def _parse(plan: Plan, fragment: str) -> tuple[cst.Module, cst.For]:
-    """The statement parsed by itself: its first line starts at the `for`, and the body stands deeper than that."""
+    """Parse the statement alone: its first line starts at the `for`, and the body is indented deeper."""
     problem = ""
     try:
         module = cst.parse_module(fragment)
@@ -95,7 +94,7 @@ def _parse(plan: Plan, fragment: str) -> tuple[cst.Module, cst.For]:
 
 
 def end_of_block(text: str, end: int, column: int) -> int:
-    """The end of a compound statement's last line, over the comments below it that stand deeper than its `column`."""
+    """Return the end of a compound statement's last line, including comments below that are deeper than `column`."""
     while end > 0 and text[end - 1] in "\r\n":
         end -= 1
     end = line_stop(text, end)
@@ -111,14 +110,14 @@ def end_of_block(text: str, end: int, column: int) -> int:
     return end
 
 
-# The indentation of a line that opens a block, and that of the first line in it.
+# The indentation of a line that opens a block, and of the first line in it.
 _BLOCK = re.compile(
     r"^( *)(?=\S)[^\n]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?=( +)[^\s#])", re.MULTILINE
 )
 
 
 def step_of(text: str, indent: str) -> str:
-    """One step of indentation, as in the rest of the file."""
+    """Return one step of indentation, as in the rest of the file."""
     if "\t" in indent:
         return "\t"
     steps = Counter(len(found[2]) - len(found[1]) for found in _BLOCK.finditer(text))

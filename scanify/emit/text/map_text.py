@@ -1,4 +1,4 @@
-"""A loop that is an expression as one call in its place: of `map_via` for a comprehension, of `fold` for `reduce`."""
+"""An expression with a loop as one call in its place: `map_via` for a comprehension, `fold` for `reduce`."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ from scanify.emit.text.newlines import indent_of, line_start, line_stop, newline
 
 
 def arguments_of(plan: Plan, function: str, in_axes: str | None, text: str) -> tuple[list[str], list[str]]:
-    """What `map_via` is given, and what the function that it gives is called with.
+    """Return the arguments of `map_via` and of the function that it returns.
 
-    `function` is `Head.__call__` or "" where the element becomes a lambda, word for word.
+    `function` is `Head.__call__`, or "" if the element becomes a lambda, verbatim.
     """
     assert plan.mapped is not None
     if function:
@@ -35,7 +35,7 @@ def arguments_of(plan: Plan, function: str, in_axes: str | None, text: str) -> t
 
 
 def lambda_of(plan: Plan, parameters: list[str], body: str, text: str) -> tuple[list[str], list[str]]:
-    """The lambda with its axes, and the names it is given because loops around it bind them."""
+    """Return the lambda with its axes, and the extra arguments for names that loops around it bind."""
     around = loops_around(text, plan.place.span.start, plan.place.span.end)
     whole = f"(lambda {', '.join(parameters)}: {body}\n)"
     shared = (around.given(free_names(whole)) if around is not None else None) or []
@@ -45,7 +45,7 @@ def lambda_of(plan: Plan, parameters: list[str], body: str, text: str) -> tuple[
 
 
 def in_its_place(plan: Plan, head: str, first: Sequence[str], second: Sequence[str] | None, context: Context) -> Edit:
-    """The edit that puts `head(first)(second)`, or `head(first)`, where an expression stands, its comments inside."""
+    """Return the edit that replaces an expression by `head(first)(second)`, or `head(first)`, with its comments."""
     span, text = plan.place.span, context.texts[plan.place.path]
     old = text[span.start : span.end]
     line = text[line_start(text, span.start) : span.start]

@@ -1,4 +1,4 @@
-"""Lines and their ends, in text whose newlines are not translated."""
+"""Lines and line ends, in text whose newlines are not translated."""
 
 import re
 from collections import Counter
@@ -8,48 +8,48 @@ LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def newline_of(text: str) -> str:
-    """The style of the first line end, "\\n" where there is none."""
+    """Return the style of the first line end, "\\n" if there is none."""
     found = LINE_END.search(text)
     return found[0] if found else "\n"
 
 
 def newline_counts(text: str) -> Counter[str]:
-    """How often each style of line end occurs."""
+    """Count the line ends of each style."""
     return Counter(LINE_END.findall(text))
 
 
 def line_of(text: str, offset: int) -> int:
-    """The line (from 1) that holds the character at `offset`."""
+    """Return the line (from 1) of the character at `offset`."""
     return 1 + sum(1 for _ in LINE_END.finditer(text, 0, offset))
 
 
 def line_start(text: str, offset: int) -> int:
-    """The offset of the first character of the line that holds `offset`."""
+    """Return the offset of the first character of the line that contains `offset`."""
     return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
 
 
 def line_stop(text: str, offset: int) -> int:
-    """The offset of the line end that follows `offset`, or of the end of the text."""
+    """Return the offset of the line end that follows `offset`, or of the end of the text."""
     found = LINE_END.search(text, offset)
     return found.start() if found else len(text)
 
 
 def next_line(text: str, offset: int) -> int:
-    """The offset of the first character of the line after the one that holds `offset`, or the end of the text."""
+    """Return the offset of the first character of the next line, or of the end of the text."""
     found = LINE_END.search(text, offset)
     return found.end() if found else len(text)
 
 
 def previous_line(text: str, start: int) -> int:
-    """The offset of the first character of the line before the one that starts at `start`, which is not the first."""
+    """Return the offset of the first character of the line before the one that starts at `start`, which must exist."""
     return line_start(text, start - (2 if text[start - 2 : start] == "\r\n" else 1))
 
 
 def indent_of(line: str) -> str:
-    """The spaces and tabs at the start of a line."""
+    """Return the spaces and tabs at the start of a line."""
     return line[: len(line) - len(line.lstrip(" \t\f"))]
 
 
 def indent_width(line: str) -> int:
-    """The column of the first character of a line, with tab stops every eight columns, as Python counts."""
+    """Return the column of the first character of a line, with tab stops every eight columns, as in Python."""
     return len(indent_of(line).replace("\f", "").expandtabs(8))

@@ -1,4 +1,4 @@
-"""One simple statement, or the header of a function, laid out as `ruff format` lays it out."""
+"""Lay out a simple statement, or the header of a function, as `ruff format` does."""
 
 import libcst as cst
 
@@ -11,9 +11,9 @@ _OPERATORS = (cst.BinaryOperation, cst.BooleanOperation, cst.Comparison, cst.IfE
 
 
 def laid_out(text: str, style: Style, tail: int = 0) -> str | None:
-    """A statement without its indentation and line end; None where its layout is not known here, or too wide.
+    """Lay out a statement without its indentation and line end; None if its layout is not known here, or too wide.
 
-    `tail` is the width of what stands behind it on its line.
+    `tail` is the width of the text behind it on its line.
     """
     try:
         module = cst.parse_module(text + "\n")
@@ -35,7 +35,7 @@ def _fit(lines: list[str], style: Style, tail: int) -> bool:
 
 
 def _documents(statement: cst.BaseStatement) -> list[Doc]:
-    """The layouts of a statement, the one that is preferred where its lines fit first."""
+    """Return the possible layouts of a statement, in order of preference."""
     match statement:
         case cst.SimpleStatementLine(body=[small]):
             pass
@@ -59,7 +59,7 @@ def _documents(statement: cst.BaseStatement) -> list[Doc]:
 
 
 def _values(head: str, value: cst.BaseExpression) -> list[Doc]:
-    """What stands right of `=` or `return`: parentheses that only hold it together come and go with the width."""
+    """Lay out the right side of `=` or `return`, with or without redundant parentheses, depending on the width."""
     while len(getattr(value, "lpar", ())) > 0 and not isinstance(value, cst.Tuple | cst.GeneratorExp):
         value = value.with_changes(lpar=value.lpar[1:], rpar=value.rpar[1:])
     if isinstance(value, cst.Tuple) and len(value.lpar) < 2:
@@ -73,13 +73,13 @@ def _values(head: str, value: cst.BaseExpression) -> list[Doc]:
         return [[head, document(value)]]
     inner = document(value)
     flat = _without_breaks(inner)
-    if _may_go_without(value):  # what breaks then is known only where nothing has to
+    if _may_go_without(value):  # the break point is known only if nothing has to break
         return [[head, flat]] if not must_break(inner) else []
     return [[head, Group([IfBreak("("), Indent([SOFT, inner]), SOFT, IfBreak(")")])]]
 
 
 def _without_breaks(doc: Doc) -> Doc:
-    """The document with all its line ends as they are on one line."""
+    """Return the document with all its line ends flat."""
     match doc:
         case list():
             return [_without_breaks(each) for each in doc]
@@ -94,7 +94,7 @@ def _without_breaks(doc: Doc) -> Doc:
 
 
 def _may_go_without(value: cst.BaseExpression) -> bool:
-    """Whether ruff breaks inside of the first or last brackets rather than putting parentheses around."""
+    """True if ruff breaks inside the first or last brackets rather than adding parentheses."""
     match value:
         case cst.IfExp():
             return False
@@ -148,7 +148,7 @@ def _ends_in_brackets(node: cst.BaseExpression) -> bool:
 
 
 def _attributes_behind_brackets(node: cst.BaseExpression) -> int:
-    """From two on, ruff may break a chain of calls before its dots."""
+    """Count the attributes behind brackets; from two on, ruff may break a chain of calls before its dots."""
     count = 0
     while isinstance(node, cst.Call | cst.Subscript | cst.Attribute):
         if isinstance(node, cst.Attribute):
@@ -177,7 +177,7 @@ def _tuple(node: cst.Tuple) -> Doc:
 
 
 def _header(node: cst.FunctionDef) -> Doc:
-    """`def name(parameters) -> annotation:` without decorators or a body."""
+    """Lay out `def name(parameters) -> annotation:` without decorators or a body."""
     params = node.params
     if node.decorators or params.star_arg is not cst.MaybeSentinel.DEFAULT or params.kwonly_params or params.star_kwarg:
         raise Unsupported

@@ -1,9 +1,9 @@
-"""The way back: scans over stacks become lists and loops.
+"""The inverse: scans over stacks become lists and loops.
 
     stacks ── names, constructions ─┐
-    walks ── Walk | reason ─────────┼─> unroll_texts ── texts, what was turned back, what was not
+    walks ── Walk | reason ─────────┼─> unroll_texts ── new texts, unrolled scans, remaining scans
     bodies, written ── loop text ───┘
 
-`walks` reads one call over a stack, `bodies` its function, `written` the loop as a person would write it. `inverse`
-knows when two texts are the same program but for what a rewrite chooses. `merged` finds a text that was there before.
+`walks` reads one call over a stack, `bodies` its function, and `written` writes the loop as a person would. `inverse`
+checks that two texts are the same program up to the choices of a rewrite. `merged` finds a text that was there before.
 """

@@ -1,4 +1,4 @@
-"""A function over one layer as the body of a loop: word for word where the names of the loop are free."""
+"""A function over one layer as the body of a loop: verbatim if the names of the loop are free."""
 
 import ast
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ _SCOPES = (*FUNCTIONS, ast.ClassDef)
 
 @dataclass(frozen=True)
 class Body:
-    """A function's statements as those of a loop.
+    """The statements of a function, as the body of a loop.
 
-    `layer`, `carry` and `items` are the targets that the loop binds, `header` what stands behind the function's colon,
-    `lines` whole lines at the indentation of the function's body, `gives` what the last `return` gives beside the
-    carry, and `bound` all names that the loop binds.
+    `layer`, `carry` and `items` are the targets that the loop binds, `header` the text behind the function's colon,
+    `lines` whole lines at the indentation of the function's body, `gives` the value that the last `return` gives next
+    to the carry, and `bound` all names that the loop binds.
     """
 
     layer: str
@@ -30,7 +30,7 @@ class Body:
 
 
 def body_of(parsed: Module, function: ast.FunctionDef, items: int, *, collects: bool) -> Body | None:
-    """The body of a function of a layer, a carry and some items; None where it has to stay a function."""
+    """Return the body of a function of a layer, a carry and items; None if it has to stay a function."""
     args = function.args
     names = [each.arg for each in args.args]
     if len(names) != items + 2 or args.posonlyargs or args.kwonlyargs or args.vararg or args.kwarg or args.defaults:
@@ -77,7 +77,7 @@ def body_of(parsed: Module, function: ast.FunctionDef, items: int, *, collects: 
 
 
 def _renamed(names: list[str], targets: list[str]) -> frozenset[str]:
-    """Parameters that were taken apart: the loop binds their parts and not them."""
+    """Return the unpacked parameters: the loop binds their parts instead."""
     return frozenset(name for name, target in zip(names, targets, strict=True) if name != target)
 
 
@@ -87,7 +87,7 @@ def _names(*targets: str) -> Iterator[str]:
 
 
 def _unpacked(parsed: Module, kept: list[ast.stmt], names: list[str]) -> tuple[list[str], list[tuple[int, int, str]]]:
-    """The targets for the parameters: the parts of one that the function begins by taking apart, in lines that go."""
+    """Return the targets for the parameters, patterns for those unpacked first, and edits that remove these lines."""
     targets, edits = list(names), []
     uses = [node.id for one in kept for node in ast.walk(one) if isinstance(node, ast.Name)]
     while kept:
@@ -109,7 +109,7 @@ def _unpacked(parsed: Module, kept: list[ast.stmt], names: list[str]) -> tuple[l
 
 
 def _given(value: ast.expr, *, collects: bool) -> tuple[ast.expr, ast.expr | None] | None:
-    """The carry that a function gives, and what it gives beside it."""
+    """Return the carry that a function gives, and the value next to it."""
     if not collects:
         return value, None
     match value:
@@ -119,7 +119,7 @@ def _given(value: ast.expr, *, collects: bool) -> tuple[ast.expr, ast.expr | Non
 
 
 def _early(parsed: Module, block: list[ast.stmt], carry: str) -> list[tuple[int, int, str]] | None:
-    """The edits that make `continue` of each early `return`; None where the statements are not those of a loop."""
+    """Return the edits that replace each early `return` by `continue`; None if a loop cannot have the statements."""
     edits = []
     wanted = ast.unparse(ast.parse(carry, mode="eval").body)
     left: list[tuple[ast.AST, bool]] = [(each, False) for each in block]
@@ -138,7 +138,7 @@ def _early(parsed: Module, block: list[ast.stmt], carry: str) -> list[tuple[int,
 
 
 def _colon(parsed: Module, function: ast.FunctionDef) -> int:
-    """Behind the colon of a function's header: the last one in front of what its body begins with."""
+    """Return the offset behind the colon of a function's header."""
     text, arguments = parsed.text, function.args.args
     last = arguments[-1]
     assert last.end_lineno is not None and last.end_col_offset is not None
@@ -147,9 +147,9 @@ def _colon(parsed: Module, function: ast.FunctionDef) -> int:
 
 
 def leaks(function: ast.AST, outside: ast.AST, region: tuple[int, int], parsed: Module, *, looped: bool) -> set[str]:
-    """The names that the code around `function` uses, for which a loop in its place would write another value.
+    """Return the names used around `function` for which a loop in its place would write another value.
 
-    Names that are used in front of the region alone are free, unless it is in a loop and comes back there.
+    Names used only in front of the region are free, unless the region is in a loop and runs again.
     """
     found: set[str] = set()
     left: list[ast.AST] = list(ast.iter_child_nodes(outside))

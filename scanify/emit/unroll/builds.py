@@ -1,4 +1,4 @@
-"""Where a stack is built: the list that it is built of."""
+"""The list from which a stack is built."""
 
 import ast
 
@@ -11,12 +11,12 @@ _KEYS = frozenset("key keys rng rngs prng seed".split())
 
 
 def list_of(file: File, built: Built) -> str | None:
-    """The list of the layers of a stack, as a person writes it; None where which argument is per layer is not seen."""
+    """Return the list of the layers of a stack, as a person writes it; None if the per-layer argument is not clear."""
     return _of(file, built.call) if built.init is None else _of_init(file, built.call, built.init)
 
 
 def policy_of(file: File, built: Built) -> str | None:
-    """The policy that a stack was built with, where it says one."""
+    """Return the policy that a stack is built with, if it is written."""
     return file.parsed.code(built.policy) if built.policy is not None else None
 
 
@@ -38,7 +38,7 @@ def _last(node: ast.expr) -> str:
 
 
 def _of_init(file: File, call: ast.Call, init: ast.Call) -> str | None:
-    """`[Block(dim, key=k) for k in keys]` of `ArrayStacked.init(n, Block)(dim, key=keys)`."""
+    """Write `[Block(dim, key=k) for k in keys]` for `ArrayStacked.init(n, Block)(dim, key=keys)`."""
     code = file.parsed.code
     if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
         return None
@@ -59,7 +59,7 @@ def _of_init(file: File, call: ast.Call, init: ast.Call) -> str | None:
 
 
 def _is_split(file: File, value: ast.expr) -> bool:
-    """Whether an argument is a key for each layer: it is split where it stands."""
+    """True if an argument is a key for each layer: it is split in place."""
     match value:
         case ast.Call(func):
             return _last(func) == "split"

@@ -1,4 +1,4 @@
-"""What is a stack in a project: the names of our containers in each file, and where stacks are built."""
+"""Find the stacks of a project: the names of our containers in each file, and the constructions of stacks."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ class Built:
 
 @dataclass
 class File:
-    """What one file has of stacks. `locals` are the names of the containers, `parents` the node above each."""
+    """One file that uses stacks. `locals` are the names of the containers, `parents` the parent of each node."""
 
     path: Path
     parsed: Module
@@ -30,7 +30,7 @@ class File:
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
 
     def container_of(self, node: ast.expr) -> str | None:
-        """The container that an expression names."""
+        """Return the container that an expression names."""
         match node:
             case ast.Name(id=name):
                 return self.locals.get(name)
@@ -39,7 +39,7 @@ class File:
         return None
 
     def built(self, node: ast.AST) -> Built | None:
-        """A construction, where a node is one that can be read."""
+        """Return the construction of a stack at a node, if it can be read."""
         match node:
             case ast.Call(ast.Attribute(head, "of"), [layers], keywords) if self.container_of(head):
                 known, policy = _policy(keywords)
@@ -54,13 +54,13 @@ class File:
         return None
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """The statement that a node stands in."""
+        """Return the statement that contains a node."""
         while not isinstance(node, ast.stmt):
             node = self.parents[node]
         return node
 
     def scope(self, node: ast.AST) -> ast.AST:
-        """The function, class or module around a node."""
+        """Return the function, class or module around a node."""
         above = self.parents[node]
         while not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module | ast.Lambda):
             above = self.parents[above]
@@ -68,7 +68,7 @@ class File:
 
 
 def _policy(keywords: list[ast.keyword]) -> tuple[bool, ast.expr | None]:
-    """Whether a stack is built with a policy and nothing else, and the policy; None is that of the runtime."""
+    """Return whether a stack is built with at most a policy, and the policy; None is the runtime's default."""
     match keywords:
         case []:
             return True, None
@@ -78,7 +78,7 @@ def _policy(keywords: list[ast.keyword]) -> tuple[bool, ast.expr | None]:
 
 
 def read_file(path: Path, text: str) -> File | None:
-    """A file that names one of our containers; None for others and for what this Python cannot parse."""
+    """Return a file that names one of our containers; None for others and if this Python cannot parse it."""
     if not any(name in text for name in CONTAINERS):
         return None
     parsed = module(text)
@@ -101,7 +101,7 @@ def read_file(path: Path, text: str) -> File | None:
 
 
 def mentions(file: File) -> Iterator[ast.Name | ast.Attribute | ast.Constant]:
-    """Every place of a file that names a container, its imports left out."""
+    """Yield every mention of a container in a file, except imports."""
     for node in ast.walk(file.parsed.tree):
         match node:
             case ast.Name() | ast.Attribute() if file.container_of(node) is not None:
@@ -111,7 +111,7 @@ def mentions(file: File) -> Iterator[ast.Name | ast.Attribute | ast.Constant]:
 
 
 def _names_one(file: File, text: str) -> bool:
-    """Whether a string is an annotation that names a container."""
+    """True if a string is an annotation that names a container."""
     if not any(name in text for name in file.locals):
         return False
     try:
@@ -122,7 +122,7 @@ def _names_one(file: File, text: str) -> bool:
 
 
 def last_name(node: ast.expr) -> str | None:
-    """`blocks` of `self.blocks` and of `blocks`."""
+    """Return `blocks` for `self.blocks` and for `blocks`."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -130,7 +130,7 @@ def last_name(node: ast.expr) -> str | None:
 
 
 def annotation(text: str, names: Mapping[str, str]) -> str | None:
-    """The annotation with `list` for each stack in it; None where there is none or it cannot be read."""
+    """Return the annotation with `list` for each stack in it; None if there is none or it cannot be read."""
     quote = text[:1] if text[:1] in ("'", '"') and text[-1:] == text[:1] else ""
     plain = text[1:-1] if quote else text
     parsed = module(plain)

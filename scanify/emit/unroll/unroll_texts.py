@@ -28,7 +28,7 @@ ONLY_STACKS = frozenset(
 
 @dataclass(frozen=True)
 class Turned:
-    """A scan that became a loop, or, with `why`, one that stays: where, and over what."""
+    """A scan that became a loop, or, with `why`, one that stays: its place and its container."""
 
     path: Path
     line: int
@@ -39,7 +39,7 @@ class Turned:
 
 @dataclass(frozen=True)
 class Unrolled:
-    """The new texts of the files that change, what became loops and what did not, and the policies that are gone."""
+    """The new texts of changed files, the scans that became loops and those that stay, and the removed policies."""
 
     texts: Mapping[Path, str] = field(default_factory=dict)
     turned: tuple[Turned, ...] = ()
@@ -50,7 +50,7 @@ class Unrolled:
 
 @dataclass
 class _Group:
-    """Names that hold the same stacks: they become lists together, or none of them does."""
+    """Names that hold the same stacks: all of them become lists, or none does."""
 
     names: set[str]
     edits: list[Edit] = field(default_factory=list)
@@ -59,15 +59,15 @@ class _Group:
     policies: list[tuple[Path, int, str]] = field(default_factory=list)
 
     def files(self) -> set[Path]:
-        """The files that change."""
+        """Return the files that change."""
         return {edit.path for edit in self.edits}
 
 
 def unroll_texts(texts: Mapping[Path, str], named: Set[Path] | None = None) -> Unrolled:
-    """Turn every stack that can be turned back into a list, and the scans over it into loops.
+    """Turn every stack that allows it back into a list, and the scans over it into loops.
 
-    `texts` are those of the whole project, of which those that are `named` may change: all, unless it is said. What
-    would change others too stays, and these are `beyond`. Raises CheckFailed where a check of the result fails.
+    `texts` are those of the whole project, and only `named` files may change; by default, all. A stack that would
+    change others too stays, and those are `beyond`. Raises CheckFailed if a check of the result fails.
     """
     files = [file for path, text in texts.items() if (file := stacks.read_file(path, text)) is not None]
     groups = _groups(files)
@@ -96,7 +96,7 @@ def _place(each: Turned) -> tuple[Path, int]:
 
 
 def _with_them(group: _Group) -> list[Turned]:
-    """The scans that stay because another use of their stack does."""
+    """Return the scans that stay because another use of their stack does."""
     if not group.left:
         return []
     first = group.left[0]
@@ -105,7 +105,7 @@ def _with_them(group: _Group) -> list[Turned]:
 
 
 def _groups(files: list[File]) -> list[_Group]:
-    """What holds stacks, by names that are given one another's."""
+    """Group the names that hold stacks and are assigned to each other."""
     links: list[set[str]] = []
     for file in files:
         for node in ast.walk(file.parsed.tree):
@@ -126,7 +126,7 @@ def _groups(files: list[File]) -> list[_Group]:
 
 
 def _names_of(file: File, node: ast.AST) -> Iterator[str]:
-    """The names that a node says to hold stacks: one that is built or annotated, or the function that gives it."""
+    """Yield the names that hold stacks by a node: of a built or annotated one, or of a function that returns it."""
     match node:
         case ast.AnnAssign(target, annotation) if _annotated(file, annotation):
             yield last_name(target) or ""
@@ -139,7 +139,7 @@ def _names_of(file: File, node: ast.AST) -> Iterator[str]:
 
 
 def holders(file: File, node: ast.Call) -> Iterator[str]:
-    """The names that are given a stack where it is built."""
+    """Yield the names that a stack is assigned to where it is built."""
     match file.parents[node]:
         case ast.Assign(targets):
             yield from (name for target in targets if (name := last_name(target)))
@@ -158,12 +158,12 @@ def _annotated(file: File, annotation: ast.expr) -> bool:
 
 
 def _is_receiver(file: File, node: ast.Call) -> bool:
-    """Whether the layers are stacked in the call: `ArrayStacked.of(self.blocks).fold(x)`."""
+    """True if the layers are stacked in the call: `ArrayStacked.of(self.blocks).fold(x)`."""
     return isinstance(file.parents[node], ast.Attribute)
 
 
 def _reader(path: Path, text: str, files: list[File], held: Mapping[str, _Group]) -> File | None:
-    """A file that names no container and yet uses a stack as one."""
+    """Return a file that names no container but uses a stack as one."""
     if any(file.path == path for file in files) or not held:
         return None
     words = "|".join((*ONLY_STACKS, *METHODS, *OTHERS))
@@ -177,7 +177,7 @@ def _reader(path: Path, text: str, files: list[File], held: Mapping[str, _Group]
 
 
 def _read(file: File, held: Mapping[str, _Group], calls: list[_Group]) -> None:
-    """The edits of one file, each with the group that it belongs to, and what holds a group back."""
+    """Collect the edits of one file, each in its group, and the uses that hold a group back."""
     known: set[ast.AST] = set()
     aliases = dict(held)
     for node in ast.walk(file.parsed.tree):
@@ -288,7 +288,7 @@ def _read_annotation(file: File, node: ast.AST, held: Mapping[str, _Group], know
 
 
 def _finished(texts: Mapping[Path, str], edits: list[Edit]) -> dict[Path, str]:
-    """The texts with the edits, without imports that have no use any more, checked and laid out."""
+    """Apply the edits to the texts, remove unused imports, check the result and lay it out."""
     made: dict[Path, str] = {}
     for path, after in apply_all(texts, edits).items():
         mine = [edit for edit in edits if edit.path == path]

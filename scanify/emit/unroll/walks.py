@@ -1,4 +1,4 @@
-"""One call of a method of a stack, read: what is walked, what is applied, what is carried and what is per layer."""
+"""Read one call of a stack's method: the layers, the applied function, the carry and the per-layer arguments."""
 
 import ast
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ METHODS = {
 OTHERS = ("scan", "scan_via", "vmap_via", "until_via", "collect_until_via")
 """The methods that apply layers too, and have none that `unroll` would write."""
 
-_SPEED = ("unroll",)  # what says how a scan is computed and not what
+_SPEED = ("unroll",)  # options that affect how a scan is computed, not its result
 
 
 @dataclass(frozen=True)
 class Argument:
-    """What the function is given beside the layer and the carry: shared by all layers, or one entry for each."""
+    """An argument of the function after the layer and the carry: shared by all layers, or one entry per layer."""
 
     text: str
     keyword: str | None
@@ -33,9 +33,8 @@ class Argument:
 class Walk:
     """`stack.method(function, in_axes=...)(initial, *arguments)`.
 
-    `container` is what is walked, as it stands in the source, and `taken` the positions of its layers where only some
-    are; `reverse` says that the last one is the first. `function` is None where each layer is called itself, `initial`
-    where nothing is carried.
+    `container` is the source of the layers, and `taken` their positions if only some are used; with `reverse`, the last
+    one comes first. `function` is None if each layer is called itself, `initial` if nothing is carried.
     """
 
     call: ast.Call
@@ -50,7 +49,7 @@ class Walk:
 
 
 def method_of(call: ast.Call) -> tuple[ast.expr, str, ast.Call | None] | None:
-    """The stack and the method of a call, and the call of `..._via` that gives the function; None for another call."""
+    """Return the stack and method of a call, and the inner call of `..._via`; None for another call."""
     match call.func:
         case ast.Attribute(stack, name) if name in ("fold", "scan"):
             return stack, name, None
@@ -60,7 +59,7 @@ def method_of(call: ast.Call) -> tuple[ast.expr, str, ast.Call | None] | None:
 
 
 def read_walk(parsed: Module, call: ast.Call, container: ast.expr, taken: ast.expr | None) -> Walk | str:
-    """The call as a walk over a container; why not where there is no loop for it."""
+    """Read the call as a walk over a container; the reason if no loop can be written for it."""
     found = method_of(call)
     assert found is not None
     stack, name, inner = found
@@ -99,7 +98,7 @@ def read_walk(parsed: Module, call: ast.Call, container: ast.expr, taken: ast.ex
 
 
 def _axes(node: ast.expr | None, count: int, keywords: Sequence[str]) -> list[bool] | None:
-    """For each argument whether each layer has its own entry; None where that is not known."""
+    """Return for each argument whether it is per layer; None if that is not known."""
     try:
         given = None if node is None else ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError):

@@ -1,4 +1,4 @@
-"""A walk over a stack as a person writes it: a loop, or a comprehension."""
+"""Write a walk over a stack as a person would: a loop, or a comprehension."""
 
 import ast
 import re
@@ -22,12 +22,12 @@ _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Load)
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a file, and those of the function around a walk, for new ones that mean nothing else."""
+    """The names of a file, and of the function around a walk, so that new ones do not clash."""
 
     taken: set[str]
 
     def one_of(self, text: str, otherwise: str) -> str:
-        """A name for one of what an expression holds: `block` of `self.blocks`."""
+        """Name an element of an expression: `block` for `self.blocks`."""
         word = re.fullmatch(r"(?:.*\.)?([A-Za-z_]\w*)", text)
         wanted = one_of_each([word[1]], set())[0] if word is not None else otherwise
         if word is None or wanted.startswith("new_"):
@@ -38,7 +38,7 @@ class Names:
 
 
 def in_place(file: File, walk: Walk) -> list[Edit] | str:
-    """The edits that turn a walk into a loop; why not where there is none."""
+    """Return the edits that turn a walk into a loop; the reason if there is none."""
     if walk.kind == "map":
         return _comprehension(file, walk)
     statement = file.statement(walk.call)
@@ -66,7 +66,7 @@ Target = str | tuple[str, str] | None
 
 
 def _target(file: File, statement: ast.stmt, walk: Walk) -> Target:
-    """What the result of a walk is assigned to, "return" where it is returned; None for another place."""
+    """Return the target of a walk's result, "return" if it is returned; None for another place."""
     code = file.parsed.code
     match statement:
         case ast.Assign([ast.Tuple([carry, collected])], value) if value is walk.call and walk.kind == "collect":
@@ -80,7 +80,7 @@ def _target(file: File, statement: ast.stmt, walk: Walk) -> Target:
 
 
 def _used(scope: ast.AST) -> set[str]:
-    """The names that mean something in a scope, those that are local to functions in it left out."""
+    """Return the names used in a scope, except the locals of nested functions."""
     found = own(scope) if isinstance(scope, FUNCTIONS) else set()
     left: list[ast.AST] = list(ast.iter_child_nodes(scope))
     while left:
@@ -95,7 +95,7 @@ def _used(scope: ast.AST) -> set[str]:
 
 
 def _function(file: File, walk: Walk, scope: ast.AST) -> ast.FunctionDef | None:
-    """The local function that a walk applies, where nothing else uses it."""
+    """Return the local function that a walk applies, if nothing else uses it."""
     if not isinstance(walk.function, ast.Name):
         return None
     name = walk.function.id
@@ -105,7 +105,7 @@ def _function(file: File, walk: Walk, scope: ast.AST) -> ast.FunctionDef | None:
 
 
 def _fits(file: File, walk: Walk, function: ast.FunctionDef, statement: ast.stmt, body: Body, scope: ast.AST) -> bool:
-    """Whether what the loop binds is read by nothing else, and its function is made right where it is applied."""
+    """True if nothing else reads the loop's names, and its function is defined right before it is applied."""
     if file.parents[function] is not file.parents[statement]:
         return False
     parsed = file.parsed
@@ -135,7 +135,7 @@ def _above(file: File, node: ast.AST, scope: ast.AST) -> Iterator[ast.AST]:
 def _header(
     walk: Walk, file: File, layer: str, items: list[tuple[str, str]], names: Set[str]
 ) -> tuple[str, str | None]:
-    """`for i, (layer, k) in enumerate(zip(self.layers, keys))` and the line that takes the layer, where one does."""
+    """Write `for i, (layer, k) in enumerate(zip(self.layers, keys))` and the line that takes the layer, if needed."""
     container = file.parsed.code(walk.container)
     if walk.taken is not None:
         positions = file.parsed.code(walk.taken)
@@ -209,7 +209,7 @@ def _loop_of_body(
 
 
 def _extended(file: File, statement: ast.stmt, collected: str) -> tuple[str | None, ast.stmt | None]:
-    """The list that the next statement adds all that was collected to, where nothing else reads it."""
+    """Return the list that the next statement extends by the collected outputs, if nothing else reads them."""
     holder = file.parents[statement]
     block = next((b for b in (getattr(holder, n, []) for n in ("body", "orelse", "finalbody")) if statement in b), [])
     at = block.index(statement) if block else 0
@@ -223,7 +223,7 @@ def _extended(file: File, statement: ast.stmt, collected: str) -> tuple[str | No
 
 
 def _without_blank(text: str, start: int) -> int:
-    """The start of a function's text, with the blank line above it: a loop needs none."""
+    """Return the start of a function's text, including the blank line above it, which a loop does not need."""
     if start == 0:
         return start
     above = previous_line(text, start)
@@ -239,7 +239,7 @@ def _same(first: str, second: str) -> bool:
 
 
 def _loop_of_call(file: File, walk: Walk, statement: ast.stmt, target: Target, names: Names) -> list[Edit] | str:
-    """A loop whose body is one call: of the layer, of its class's method, or of a function."""
+    """Write a loop whose body is one call: of the layer, of its class's method, or of a function."""
     parsed, text = file.parsed, file.parsed.text
     assert walk.initial is not None and isinstance(target, str)
     start = parsed.start(statement)
@@ -277,9 +277,9 @@ def _loop_of_call(file: File, walk: Walk, statement: ast.stmt, target: Target, n
 
 
 def _given(walk: Walk, carried: Set[str], names: Names, before: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """The arguments of the call in a loop, and what the loop walks beside the layers.
+    """Return the arguments of the call in a loop, and the xs of the loop.
 
-    What all layers share is computed once: it gets a name in front of the loop where it is more than a name.
+    Shared arguments are computed once: they get a name in front of the loop unless they are plain.
     """
     given, items = [], []
     for one in walk.arguments:
@@ -308,7 +308,7 @@ def _item(one: Argument, names: Names) -> str:
 
 
 def _called(file: File, walk: Walk, layer: str, carry: str, given: list[str]) -> str | None:
-    """One layer applied. `Block.__call__` is what a layer of that class does; so is a method by another name."""
+    """Apply one layer. `Block.__call__` is a plain call of the layer; another method of the class is called by name."""
     arguments = ", ".join([carry, *given]) if carry else ", ".join(given)
     match walk.function:
         case None:
