@@ -8,7 +8,6 @@ from scanify.analysis.index.by_name import by_name
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import Class, identity
-from scanify.analysis.lists.objects import class_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Function
 from scanify.analysis.project_facts import ProjectFacts
@@ -60,30 +59,12 @@ def writes_into(project: ProjectFacts, parts: Iterable[Class]) -> Iterator[tuple
 
     By name in the whole project: `object.__setattr__(layer, "rate", 0.1)`, `vars(layer)["rate"] = 0.1`, and
     `layer.weight[0] = 0.0` of an array of numpy. Such a store reaches the layers of a list, and no rows of a stack.
-    Stores to objects that are shown to be of other classes are excluded.
     """
-    names: dict[str, None] = {}
-    related: set[ast.AST] = set()
+    patches, names = project.index.patches, dict[str, None]()
     for part in parts:
-        if isinstance(part, Definition):
-            names |= dict.fromkeys(project.classes.fields(part))
-            related |= {each.node for each in (*project.classes.lineage(part), *project.classes.heirs(part))}
-        else:
-            names |= dict.fromkeys(_OF_LIBRARIES)
+        own = isinstance(part, Definition)
+        names |= dict.fromkeys(project.classes.fields(part) if own else _OF_LIBRARIES)  # type: ignore[arg-type]
     for name in names:
-        for place in _stores(project, name, related):
-            yield name, place
-
-
-def _stores(project: ProjectFacts, name: str, related: set[ast.AST]) -> Iterator[Place]:
-    patches = project.index.patches
-    for store in patches.stores(name):
-        if not store.forced:
-            continue
-        module = project.index.module_at(store.path)
-        holder = store.node.args[0] if isinstance(store.node, ast.Call) and store.node.args else None
-        found = class_of(project, module, holder) if module is not None and holder is not None else None
-        if not isinstance(found, Definition) or found.node in related:
-            yield patches.place(store)
-    for module in project.index.modules_with(name):
-        yield from map(module.place, by_name(module).elements.get(name, ()))
+        yield from ((name, patches.place(store)) for store in patches.stores(name) if store.forced)
+        for module in project.index.modules_with(name):
+            yield from ((name, module.place(node)) for node in by_name(module).elements.get(name, ()))

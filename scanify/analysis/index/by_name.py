@@ -13,11 +13,10 @@ from scanify.analysis.lower.nodes import by_kind, kept, nodes_in
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _CONSTRUCTORS = frozenset("__init__ __new__ __post_init__ __check_init__ __setstate__ setup".split())
 _SETTERS = frozenset("setattr delattr __setattr__ __delattr__".split())
-# `mock.patch.object(Block, "scale", half)` stores like `setattr(Block, "scale", half)`.
-_MOCKS = frozenset({"patch", "multiple", "object"})
+_MOCKS = frozenset({"patch", "mock", "mocker"})  # `mock.patch.object(Block, "scale", half)`
+_OF_DICTS = frozenset("update __setitem__ setdefault pop clear".split())
 _GETTERS = frozenset({"getattr", "attrgetter"})
 _COPIERS = frozenset("replace evolve _replace".split())  # `replace(model, **changes)`
-_CALLED = _SETTERS | _MOCKS | _GETTERS | _COPIERS
 _FINDS_MODULES = ("sys.modules", "import modules", "import_module", "__import__", "getmodule", "globals(")
 ANY_MODULE = "*"  # the module that a store goes to if the file may find modules by name
 
@@ -41,13 +40,15 @@ class ByName:
 
     `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
     "scale" and "block.scale". `modules` are stores to attributes of imported modules, as the last name of the module
-    with that of the attribute. `loose` are stores whose name is no constant, `loose_reads` such reads. `elements` are
-    attributes an element of which is stored into: `layer.weight[0] = 0.0`. `functions` are all of the file,
-    `positional` the patterns of classes that take fields by their positions.
+    with that of the attribute. `loose` are operations that may store to any attribute that the file names in a string,
+    such as `setattr`, `loose_reads` are reads of attributes whose name is no constant. `elements` are attributes an
+    element of which is stored into: `layer.weight[0] = 0.0`. `imported` are the last names of what the file imports,
+    `functions` are all of the file, `positional` the patterns of classes that take fields by their positions.
     """
 
     functions: list[Function]
     positional: list[ast.MatchClass]
+    imported: frozenset[str]
     stores: dict[str, list[Store]] = field(default_factory=lambda: defaultdict(list))
     uses: dict[str, list[ast.AST]] = field(default_factory=lambda: defaultdict(list))
     strings: dict[str, list[ast.Constant]] = field(default_factory=lambda: defaultdict(list))
@@ -77,17 +78,19 @@ class _Reader:
     def __init__(self, module: Module) -> None:
         kinds = by_kind(module.tree)
         functions = [*kinds[ast.FunctionDef], *kinds[ast.AsyncFunctionDef]]
-        self.table = ByName(functions, [node for node in kinds[ast.MatchClass] if node.patterns])
+        self._origins = _origins([*kinds[ast.Import], *kinds[ast.ImportFrom]])
+        imported = frozenset(name for names in self._origins.values() for name in names)
+        self.table = ByName(functions, [node for node in kinds[ast.MatchClass] if node.patterns], imported)
         self._path = module.path
         self._own = {id(node) for cls in kinds[ast.ClassDef] for node in _own_stores(cls)}
-        # The calls in a `__setattr__` store under the names of stores elsewhere, which count.
+        # What a `__setattr__` does stores under the names of stores elsewhere, which count.
         passing = (each for each in functions if each.name in ("__setattr__", "__delattr__"))
         self._passing = {id(node) for node in nodes_in(*passing)}
-        self._origins = _origins([*kinds[ast.Import], *kinds[ast.ImportFrom]])
         self._uses(kinds)
         self._stores(kinds)
         if any(map(module.writes, _FINDS_MODULES)):
-            self.table.modules.update((ANY_MODULE, name) for name in self.table.stores)
+            names = {*self.table.stores, *(self.table.strings if self.table.loose else ())}
+            self.table.modules.update((ANY_MODULE, name) for name in names)
 
     def _uses(self, kinds: Mapping[type[ast.AST], list[Any]]) -> None:
         for node in kinds[ast.Constant]:
@@ -103,65 +106,35 @@ class _Reader:
 
     def _stores(self, kinds: Mapping[type[ast.AST], list[Any]]) -> None:
         for node in kinds[ast.Attribute]:
-            if node.ctx.__class__ is not ast.Load:
-                self._store(node.value, node.attr, node, forced=False)
+            if node.ctx.__class__ is not ast.Load and id(node) not in self._own:
+                self.table.stores[node.attr].append(Store(self._path, node, False))
+                self.table.modules.update((holder, node.attr) for holder in self._holders(node.value))
+        setters = _SETTERS.union(name for name, origins in self._origins.items() if origins & _SETTERS)
+        loose: list[ast.AST] = [each for each in kinds[ast.Name] if each.id in setters]
+        loose += [each for each in kinds[ast.Attribute] if each.attr in _SETTERS]
         for node in kinds[ast.Subscript]:
             if node.ctx.__class__ is not ast.Load:
                 if isinstance(node.value, ast.Attribute):
                     self.table.elements[node.value.attr].append(node.value)
-                if (owner := _fields_of(node.value)) is not None:
-                    self._named(owner, node.slice, node)
+                loose += [node] if _fields_of(node.value) is not None else []
         for node in kinds[ast.Call]:
-            self._call(node)
-        mentions = [node for node in (*kinds[ast.Name], *kinds[ast.Attribute]) if _last(node) in _SETTERS]
-        called = {id(node.func) for node in kinds[ast.Call]} if mentions else set()
-        self.table.loose.extend(node for node in mentions if id(node) not in called)  # `map(setattr, ...)`
-
-    def _call(self, call: ast.Call) -> None:
-        function, given = call.func, call.args
-        if isinstance(function, ast.Attribute) and function.attr in ("update", "__setitem__"):
-            if _fields_of(function.value) is not None:  # `vars(block).update(scale=half)`
-                self._named(function.value, None, call)
-            return
-        called = {_last(function), *self._origins.get(getattr(function, "id", ""), ())} & _CALLED
-        if called & _SETTERS:
-            self._named(*_setter(call, called), call)
-        elif called & _MOCKS:
-            holder = _last(function.value) if isinstance(function, ast.Attribute) else "mock"
-            names = given[:1] if "patch" in called else given[1:2]
-            if holder in ("mock", "mocker", "patch") or any(isinstance(each, ast.Constant) for each in names):
-                self._named(*_setter(call, called), call)
-        elif called:
-            constant = called & _GETTERS and isinstance([None, *given][:3][-1], ast.Constant)
-            spread = any(each.arg is None for each in call.keywords)
-            if not constant if called & _GETTERS else spread:
-                self.table.loose_reads.append(call)
-
-    def _named(self, owner: ast.expr, key: ast.expr | None, node: ast.AST) -> None:
-        """A store whose name is the value of `key`; a dotted one is the path of a module and an attribute."""
-        match key:
-            case ast.Constant(value=str(name)):
-                path, _, name = name.rpartition(".")
-                self._store(owner, name, node, forced=True)
-                if path:
-                    self.table.modules.add((path.rpartition(".")[2], name))
-            case ast.Constant():
-                pass
-            case _ if id(node) not in self._own | self._passing:
-                self.table.loose.append(node)
-
-    def _store(self, owner: ast.expr, name: str, node: ast.AST, *, forced: bool) -> None:
-        if id(node) not in self._own:
-            self.table.stores[name].append(Store(self._path, node, forced))
-            self.table.modules.update((holder, name) for holder in self._holders(owner))
+            parts = _parts(node.func)
+            names = {parts[-1], *self._origins.get(".".join(parts), ())}
+            of_fields = parts[-1] in _OF_DICTS and _fields_of(getattr(node.func, "value", node.func)) is not None
+            if of_fields or _MOCKS & {*parts[:-1], *self._origins.get(parts[0], ())}:
+                loose.append(node)  # `vars(block).update(scale=half)`, `mock.patch("blocks.Block.scale")`
+                continue
+            constant = names & _GETTERS and isinstance([None, *node.args][:3][-1], ast.Constant)
+            spread = names & _COPIERS and any(each.arg is None for each in node.keywords)
+            if spread or (names & _GETTERS and not constant):
+                self.table.loose_reads.append(node)
+        self.table.loose.extend(each for each in loose if id(each) not in self._own | self._passing)
 
     def _holders(self, owner: ast.expr) -> Iterable[str]:
         """The last names of the modules that a dotted name may stand for."""
-        above, root = owner, owner
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        origins = self._origins.get(root.id, set()) if isinstance(root, ast.Name) else set()
-        return {above.attr} if origins and isinstance(above, ast.Attribute) else origins
+        parts = _parts(owner)
+        origins = self._origins.get(parts[0], set())
+        return parts[-1:] if origins and len(parts) > 1 else origins
 
 
 def _origins(imports: Iterable[ast.Import | ast.ImportFrom]) -> dict[str, set[str]]:
@@ -173,22 +146,6 @@ def _origins(imports: Iterable[ast.Import | ast.ImportFrom]) -> dict[str, set[st
     return found
 
 
-def _setter(call: ast.Call, called: set[str]) -> tuple[ast.expr, ast.expr | None]:
-    """The object that a call stores into, and the expression for the name: `setattr(block, "scale", half)`.
-
-    A text in the place of the object is the path of both. No expression if the call may name several.
-    """
-    match call.func, call.args:
-        case function, [ast.Constant() as path, *_]:
-            return function, path
-        case (ast.Attribute(owner, "__setattr__"), [key, _]) | (ast.Attribute(owner, "__delattr__"), [key]):
-            return owner, key
-        case _, [owner, key, *_] if "patch" not in called:
-            return owner, key
-        case function, _:
-            return function, None
-
-
 def _own_stores(cls: ast.ClassDef) -> Iterator[ast.AST]:
     """The nodes by which the constructors of a class, and the methods that these mention, store to their own object."""
     methods = {each.name: each for each in cls.body if isinstance(each, ast.FunctionDef)}
@@ -196,7 +153,7 @@ def _own_stores(cls: ast.ClassDef) -> Iterator[ast.AST]:
     for name in building:
         arguments = [*methods[name].args.posonlyargs, *methods[name].args.args]
         for node in _of_object(methods[name], arguments[0].arg) if arguments else ():
-            yield node
+            yield from (node, node.func) if isinstance(node, ast.Call) else (node,)
             if isinstance(node, ast.Attribute) and node.attr in methods and node.attr not in building:
                 building.append(node.attr)
 
@@ -236,5 +193,8 @@ def _fields_of(node: ast.expr) -> ast.expr | None:
             return None
 
 
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+def _parts(node: ast.expr) -> list[str]:
+    """The names of a dotted name, the first "" where it begins with another expression: `vars(block).update`."""
+    if isinstance(node, ast.Attribute):
+        return [*_parts(node.value), node.attr]
+    return [node.id if isinstance(node, ast.Name) else ""]

@@ -15,7 +15,9 @@ from scanify.analysis.index.module import Module
 if TYPE_CHECKING:
     from scanify.analysis.index.project import Index
 
-_STORES_LOOSELY = "setattr delattr __setattr__ __delattr__ __dict__ vars globals locals __builtins__ patch".split()
+_STORES_LOOSELY = (
+    "setattr delattr __setattr__ __delattr__ __dict__ vars globals locals __builtins__ mock mocker".split()
+)
 _READS_LOOSELY = ("getattr", "attrgetter", "replace", "evolve", "_replace")
 _FINDS_MODULES = ("modules", "import_module", "__import__", "getmodule", "globals")
 
@@ -45,15 +47,18 @@ class Patches:
         key = holder, name
         if key not in self._replaced:
             tables = (table for _, table in self._tables(name, holder))
-            stored = any(table is None or key in table.modules for table in tables)
-            self._replaced[key] = stored or name in self._in_any_module
+            self._replaced[key] = name in self._in_any_module or any(
+                _stores_in(table, holder, name) for table in tables
+            )
         return self._replaced[key]
 
     @cached_property
     def builtins(self) -> frozenset[str]:
         """The names of builtins that code stores to."""
         stored = (each for table in self._tables_with("builtins", "__builtins__") for each in table.modules)
-        return self._in_any_module | {name for holder, name in stored if holder == "builtins"}
+        loose = (table for table in self._tables_with("builtins", "__builtins__", "globals") if table.loose)
+        names = {name for table in loose for name in table.strings}
+        return self._in_any_module | names | {name for holder, name in stored if holder == "builtins"}
 
     @cached_property
     def _in_any_module(self) -> frozenset[str]:
@@ -121,3 +126,11 @@ class Patches:
                 yield path, by_name(module)
             elif source is not None and re.search(rf"\.\s*{words[0]}\b|[\"'.]{words[0]}[\"']", source.text):
                 yield path, None
+
+
+def _stores_in(table: ByName | None, holder: str, name: str) -> bool:
+    """True if a file may store to a name of a module, by an assignment or by a text."""
+    if table is None or (holder, name) in table.modules:
+        return True
+    named = (table.imported, table.strings, table.uses)
+    return bool(table.loose) and name in table.strings and any(holder in names for names in named)

@@ -115,7 +115,7 @@ class FieldReader:
         """Yield the stores of the name that are no assignments, those in files that cannot be parsed included."""
         patches = self.project.index.patches
         for store in patches.stores(self.name):
-            if not isinstance(store.node, ast.Attribute):
+            if store.forced:
                 text = f"code may put another list into `{self.name}`"
                 unread = f"a file that cannot be parsed names `{self.name}`"
                 yield Use(patches.place(store), None, text if store.node is not None else unread, changes=True)
