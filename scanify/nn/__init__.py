@@ -1,4 +1,4 @@
-"""What rewritten models import: stacks of equal layers, applied by a scan. Needs jax and equinox, nothing else."""
+"""The containers of rewritten models: stacks of equal layers, applied by a scan. Needs only jax and equinox."""
 
 from scanify.nn.array_stacked import ArrayStacked as ArrayStacked
 from scanify.nn.block_seq import BlockSeq as BlockSeq

@@ -1,4 +1,4 @@
-"""`ArrayStacked`: equal layers held as one, applied one after another by a scan."""
+"""`ArrayStacked`: equal layers stored stacked, applied one after another by a scan."""
 
 import inspect
 import operator
@@ -44,37 +44,37 @@ from scanify.nn.trees.stack_leaves import stack_leaves
 from scanify.nn.trees.structs import row_struct, struct
 
 M = TypeVar("M", bound=eqx.Module)
-B = TypeVar("B", bound=eqx.Module)  # of what makes a stack: checkers leave the variable of a class open there
+B = TypeVar("B", bound=eqx.Module)  # for functions that build a stack: type checkers leave a class's own variable open
 
 
 def _of_none(gradient_checkpointing: RematPolicy) -> Any:
-    """What no layers are: an `ArrayStacked` has one layer that stands for all."""
+    """Return an empty sequence: an `ArrayStacked` has at least one layer."""
     return BlockSeq((), (), (), (), gradient_checkpointing)
 
 
 class ArrayStacked(LayerSequence[M]):
-    """A sequence of layers that are equal but for the values of their arrays, and what applies them in a scan.
+    """A sequence of layers that differ only in the values of their arrays, applied by a scan.
 
-    The program that `jax.jit` compiles holds one layer, however many there are. The interface is that of
-    `haliax.nn.ArrayStacked` (marin-community/marin, lib/haliax/src/haliax/nn/array_stacked.py); other than there,
-    static fields and plain numbers are compared, not taken from layer 0, what is per layer is told by `in_axes` and
-    never by a shape, and the parameters are scanned over instead of being indexed in the body.
+    The program that `jax.jit` compiles contains one layer, however many there are. The interface is that of
+    `haliax.nn.ArrayStacked` (marin-community/marin, lib/haliax/src/haliax/nn/array_stacked.py), with these differences:
+    static fields and plain numbers are compared instead of taken from layer 0, per-layer arguments are marked by
+    `in_axes` and never by their shape, and the parameters are scanned over instead of being indexed in the body.
 
-    To the rest of a program it is a sequence: `len(stack)`, `stack[3]`, `stack[1:]`, `for layer in stack` give layers,
-    and `stack.with_layer(3, layer)` is the stack with another.
+    To the rest of a program it is a sequence: `len(stack)`, `stack[3]`, `stack[1:]` and `for layer in stack` give
+    layers, and `stack.with_layer(3, layer)` returns a stack with one layer replaced.
 
-    An optimiser sees the leaves as they are kept: **stacked**. One that treats each entry by itself (SGD, Adam) does
-    what it does for a list; one that looks at a leaf as a whole does not: norms of a leaf (LARS, LAMB, clipping by the
-    norm of each leaf), factored moments and matrices (Adafactor, Shampoo, Muon), masks and labels by shape or name.
-    `scanify.optim.per_layer(optimiser)` shows such a one the layers one by one, with masks and labels as of a list.
+    Optimisers see the leaves as they are stored: **stacked**. Optimisers that treat each entry by itself (SGD, Adam)
+    compute the same as for a list; those that treat a leaf as a whole do not: norms of a leaf (LARS, LAMB, clipping by
+    the norm of each leaf), factored moments and matrices (Adafactor, Shampoo, Muon), masks and labels by shape or name.
+    `scanify.optim.per_layer(optimiser)` passes them the layers one by one, with masks and labels as for a list.
 
     **Fields:**
 
     - `stacked`: one layer, each array leaf of shape `(num_layers, ...)`. A Python number that has a gradient (a field
-        `scale: float`) is there once for each layer, as an `OwnNumbers`, so that each can be trained by itself. In an
-        ensemble, a model whose constructor is mapped by `equinox.filter_vmap`, the arrays are of shape
-        `(members, num_layers, ...)`, and layers have arrays of shape `(members, ...)`, as those of a list have.
-    - `num_layers`: how many there are.
+        `scale: float`) is stored once per layer, as an `OwnNumbers`, so that each can be trained by itself. In an
+        ensemble, a model whose constructor is mapped by `equinox.filter_vmap`, the arrays have shape
+        `(members, num_layers, ...)`, and layers have arrays of shape `(members, ...)`, as in a list.
+    - `num_layers`: the number of layers.
     - `gradient_checkpointing`: the remat policy: True ("full"), False, "nested", "dots", "offload", "save_all" or a
         `ScanCheckpointPolicy`.
     """
@@ -93,9 +93,9 @@ class ArrayStacked(LayerSequence[M]):
         level: int | None = None,
         shapes: Shapes | None = None,
     ) -> None:
-        """Hold a module whose arrays have the layers along axis 0, as `shapes` records unless it is given.
+        """Wrap a module whose arrays have the layers along axis 0, or along the axes recorded in `shapes`.
 
-        `level` tells stacks apart that hold one another; it is found out if it is None.
+        `level` distinguishes nested stacks; None computes it.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         if isinstance(num_layers, bool) or not isinstance(num_layers, int) or num_layers < 1:
@@ -108,20 +108,21 @@ class ArrayStacked(LayerSequence[M]):
 
     @staticmethod
     def of(layers: Iterable[B], *, gradient_checkpointing: RematPolicy = True) -> "ArrayStacked[B]":
-        """Stack layers that have been built. Of none it is an empty `BlockSeq`, the identity, as a loop over them is.
+        """Stack layers that are already built. Without layers, return an empty `BlockSeq`, the identity, like an empty
+        loop.
 
         **Arguments:**
 
         - `layers`: Equinox modules that differ only in the values of their arrays.
         - `gradient_checkpointing`: the remat policy, see `ScanCheckpointPolicy`.
 
-        **Raises** ValueError naming the key path, the layers and both values where layers differ in anything else (a
-        static field, a plain number, a shape or dtype), where a layer or an array is shared; TypeError where an element
-        is no module.
+        **Raises** ValueError naming the key path, the layers and both values if layers differ in anything else (a
+        static field, a plain number, a shape or dtype), and if a layer or an array is shared; TypeError if an element
+        is not a module.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         built = list(layers)
-        del layers  # a list that the caller made for this call is gone, and so are its layers once they are stacked
+        del layers  # a list built for this call is freed, and so are its layers once they are stacked
         count = len(built)
         if not count:
             none: ArrayStacked[B] = _of_none(gradient_checkpointing)
@@ -136,19 +137,20 @@ class ArrayStacked(LayerSequence[M]):
         *,
         in_axes: InAxes | Literal["by shape", "keys"] = "by shape",
     ) -> Callable[..., "ArrayStacked[B]"]:
-        """Build the layers stacked, one after another in a scan: `ArrayStacked.init(12, Block)(config, key=keys)`.
+        """Build the layers directly as a stack, by a scan: `ArrayStacked.init(12, Block)(config, key=keys)`.
 
-        `module.init` is called where it is a static or class method, as in haliax, and the class itself otherwise.
-        `in_axes` says which arguments have the layers along an axis, as in `fold_via`. "by shape" is haliax's rule:
-        arrays whose first axis has `num_layers` entries give each layer its own, all others are shared by all layers;
-        it cannot know an array that is shared and happens to have that size. With "keys" only PRNG keys do that, and
-        all else is shared. With both a list of `num_layers` keys gives each layer its own, too.
+        `module.init` is called if it is a static or class method, as in haliax, and the class itself otherwise.
+        `in_axes` selects the arguments that have the layers along an axis, as in `fold_via`. "by shape" is haliax's
+        rule: arrays whose first axis has `num_layers` entries give each layer its own entry, and all others are shared
+        by all layers; it mistakes a shared array that happens to have that size. With "keys" only PRNG keys are per
+        layer, and everything else is shared. With both, a list of `num_layers` keys gives each layer its own, too.
 
-        It gives the layers of a loop, with keys of every generator, and needs the memory of the stack and of what one
-        layer is made of. The layers are built in one trace, so what is not an array is the same in all of them.
+        The layers equal those of a loop, with keys of any generator, and building them needs the memory of the stack
+        and of the arguments of one layer. The layers are built in one trace, so their non-array leaves are all the
+        same.
 
-        **Raises** ValueError where a PRNG key is not given per layer (all layers would begin with the same weights),
-        and where `module` makes another layer each time that it is called with the same arguments.
+        **Raises** ValueError if a PRNG key is not given per layer (all layers would have the same initial weights), and
+        if `module` builds different layers from the same arguments.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         try:
@@ -167,8 +169,8 @@ class ArrayStacked(LayerSequence[M]):
 
             if count > 1:
                 refuse_built_unlike(lambda part: make(*rebuild(part)[0], **rebuild(part)[1]), given)
-            # What is no array of jax is the same in all layers, which are traced as one: arrays of numpy are stacked as
-            # such, as nobody trains those.
+            # Values that are not jax arrays are the same in all layers, which are traced once: numpy arrays are stacked
+            # as numpy, since they are not trained.
             others: list[Any] = []
 
             def one(given: Any) -> Any:
@@ -184,7 +186,7 @@ class ArrayStacked(LayerSequence[M]):
         return build
 
     def unrolled(self) -> "ArrayStacked[M]":
-        """The same layers, applied by the Python loop: see `LayerSequence.unrolled`."""
+        """Return the same layers, applied by the Python loop: see `LayerSequence.unrolled`."""
         return ArrayStacked(self.stacked, self.num_layers, UNROLLED, self.level, self.shapes)
 
     # -- applying the layers ----------------------------------------------------------------------------------------
@@ -218,14 +220,15 @@ class ArrayStacked(LayerSequence[M]):
         return lambda init, /, *args, **kwargs: applied(scanned, self, init, args, kwargs, in_axes)
 
     def _parameters(self) -> tuple[Any, Callable[[Any], M]]:
-        """The stacked arrays, and what makes a layer of one layer's arrays."""
+        """Return the stacked arrays, and a function that builds a layer from the arrays of one layer."""
         parameters, static = eqx.partition(as_one_layer(type(self)._layers_first(self), self.level), is_stacked)
         return parameters, lambda arrays: eqx.combine(arrays, static)
 
     def _layers_first(self) -> M:
-        """`stacked` with the layers along axis 0 of each array, behind which axes that were added to all of it stand.
+        """Return `stacked` with the layers along axis 0 of each array, followed by axes that were added to the whole
+        stack.
 
-        **Raises** ValueError where the layer axis of an array is not known, or has another size than `num_layers`.
+        **Raises** ValueError if the layer axis of an array is unknown, or its size is not `num_layers`.
         """
         stacked: M = layers_first(self.stacked, self.shapes, self.num_layers, own(self.level))
         return stacked
@@ -247,9 +250,9 @@ class ArrayStacked(LayerSequence[M]):
         return self.num_layers
 
     def get_layer(self, index: Any) -> M:
-        """Layer `index` as a module of its own. Negative indices count from the end; IndexError beyond the ends.
+        """Return layer `index` as its own module. Negative indices count from the end; IndexError beyond the ends.
 
-        A traced index works too: it is clamped to the ends, as everywhere in jax.
+        A traced index works too: it is clamped to the ends, as usual in jax.
         """
         if isinstance(index, jax.core.Tracer):
             return take_traced(type(self)._layers_first(self), index, self.level)
@@ -262,7 +265,7 @@ class ArrayStacked(LayerSequence[M]):
         if not positions:
             none: LayerSequence[M] = _of_none(self.gradient_checkpointing)
             return none
-        type(self)._layers_first(self)  # which looks whether all layers are there
+        type(self)._layers_first(self)  # checks that all layers are there
         at, mine = np.array(positions), own(self.level)
 
         def choose(node: Any, axis: int | None) -> Any:
@@ -285,9 +288,9 @@ class ArrayStacked(LayerSequence[M]):
         return type(self)._chosen(self, repeated_last(self.num_layers, length))
 
     def with_layers(self, layers: Sequence[M]) -> "ArrayStacked[M]":
-        """This stack with the leaves of `layers`, one for each position, which differ in no more than arrays.
+        """Return this stack with the leaves of `layers`, one for each position, which differ in no more than arrays.
 
-        **Raises** ValueError where they are more or fewer, or differ in anything else.
+        **Raises** ValueError if there are more or fewer of them, or if they differ in anything else.
         """
         if len(layers) != self.num_layers:
             raise ValueError(f"expected {self.num_layers} layers, got {len(layers)}")
@@ -312,9 +315,9 @@ class ArrayStacked(LayerSequence[M]):
         return ArrayStacked(stacked, self.num_layers, self.gradient_checkpointing, self.level, shapes)
 
     def with_layer(self, index: Any, layer: M) -> "ArrayStacked[M]":
-        """This stack with another layer in place of that at `index`, from which it may differ in arrays only.
+        """Return this stack with the layer at `index` replaced by one that differs from it in arrays only.
 
-        **Raises** ValueError where it differs in anything else: `BlockSeq` holds layers of any kind.
+        **Raises** ValueError if it differs in anything else: `BlockSeq` holds layers of any kind.
         """
         layers = self._take(range(self.num_layers))
         layers[position_of(self, index)] = layer
@@ -331,7 +334,7 @@ class ArrayStacked(LayerSequence[M]):
 
 
 def _in_a_list(ys: Any, count: int) -> list[Any]:
-    """Stacked ys layer by layer, numbers and dicts as they were."""
+    """Split stacked ys by layer; numbers and dicts are restored."""
     arrays, rest = eqx.partition(ys, is_array)
     leaves, treedef = jax.tree.flatten(arrays)
     columns = [rows(leaf, range(count)) for leaf in leaves]

@@ -1,4 +1,4 @@
-"""`BlockSeq`: a sequence of layers that need not be equal, of which what is equal is applied by scans."""
+"""`BlockSeq`: a sequence of layers that need not be equal; equal ones are applied by scans."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
@@ -27,37 +27,37 @@ B = TypeVar("B")
 
 
 class BlockSeq(LayerSequence[L]):
-    """A sequence of layers, each of which may be of its own kind, applied as a Python loop applies them.
+    """A sequence of layers, each of any kind, applied with the result of a Python loop.
 
-    What a loop computes is what it computes. Layers that are equal are scanned over: all of them, or in periods (five
-    local, one global, and again), or in segments (three dense, 58 with experts); what remains is applied in sequence.
-    So the traced program grows with the number of layers that differ.
+    Equal layers are scanned over: all of them, or in periods (five local, one global, repeated), or in segments (three
+    dense, 58 with experts); the rest is applied in sequence. So the traced program grows with the number of layers that
+    differ.
 
-    Two layers are equal where they are traced to the same program, for the carry and the arguments of the call: a
-    field that is not read does not separate them, nor does a function made anew for each, nor a drop rate under
-    inference. Numbers that stand in the program as operands may differ, as drop rates do in training: they become
-    arrays. So may arrays that each layer reads from around the function, such as those of `self.norms[i]`: they are
-    stacked for the call. Each layer whose fields differ is traced once for each call that is traced, in the order of
-    the loop, whatever is scanned over later; prints and other effects of tracing happen then.
+    Two layers are equal if they are traced to the same program, for the carry and the arguments of the call: fields
+    that are not read do not matter, nor do functions created per layer, nor a drop rate under inference. Numbers that
+    are operands in the program may differ, such as drop rates in training: they become arrays. So may arrays that each
+    layer reads from around the function, such as `self.norms[i]`: they are stacked for the call. Each layer whose
+    fields differ is traced once per traced call, in the order of the loop, whatever is scanned over later; prints and
+    other effects of tracing happen then.
 
-    The interface is that of `ArrayStacked`, and so is the form of its arrays: **stacked**. Arrays of layers of the
-    same class with arrays of the same shapes are stacked along a leading axis, in the order of the sequence, whether
-    or not the layers turn out to be equal in a call. Where they do not, a call takes the stack apart again: a copy.
+    The interface is that of `ArrayStacked`, and its arrays are **stacked** in the same way. Arrays of layers of the
+    same class with arrays of the same shapes are stacked along a leading axis, in the order of the sequence, whether or
+    not a call finds the layers to be equal. If it does not, it splits the stack, which is a copy.
 
-    An optimiser sees the leaves as they are kept: **stacked**. One that treats each entry by itself (SGD, Adam) does
-    what it does for a list; one that looks at a leaf as a whole does not: norms of a leaf (LARS, LAMB, clipping by the
-    norm of each leaf), factored moments and matrices (Adafactor, Shampoo, Muon), masks and labels by shape or name.
-    `scanify.optim.per_layer(optimiser)` shows such a one the layers one by one, with masks and labels as of a list.
+    Optimisers see the leaves as they are stored: **stacked**. Optimisers that treat each entry by itself (SGD, Adam)
+    compute the same as for a list; those that treat a leaf as a whole do not: norms of a leaf (LARS, LAMB, clipping by
+    the norm of each leaf), factored moments and matrices (Adafactor, Shampoo, Muon), masks and labels by shape or name.
+    `scanify.optim.per_layer(optimiser)` passes them the layers one by one, with masks and labels as for a list.
 
-    A layer that stands in the sequence more than once (`[block] * 12`), and an array that several layers hold, has a
-    copy at each position, as in the pytree of a list: the copies have gradients of their own, and come apart at the
-    first update. To train one layer that is applied several times, keep it once and apply it in a loop.
+    A layer that occurs more than once in the sequence (`[block] * 12`), and an array that several layers hold, is
+    copied to each position, as in the pytree of a list: the copies have gradients of their own, and diverge at the
+    first update. To train one layer that is applied several times, store it once and apply it in a loop.
 
     **Fields:**
 
     - `stacks`: the stacked arrays under their names (`stacks[0].linear.weight`), one for each set of shapes.
     - `rests`: the layers without those arrays. A `StateIndex` is kept here in one piece.
-    - `places`, `order`: which arrays belong to which layer, and which layer stands at each position.
+    - `places`, `order`: the arrays of each layer, and the layer at each position.
     - `gradient_checkpointing`: the remat policy, see `ScanCheckpointPolicy`; single layers are rematted too.
     """
 
@@ -74,15 +74,15 @@ class BlockSeq(LayerSequence[L]):
 
     @staticmethod
     def of(layers: Iterable[B], *, gradient_checkpointing: RematPolicy = True) -> "BlockSeq[B]":
-        """A sequence of layers that have been built: modules, functions, or tuples, lists and dicts of such.
+        """Store layers that are already built: modules, functions, or tuples, lists and dicts of them.
 
-        Of no layers at all it is the identity, as a loop over them is.
+        Without layers it is the identity, like an empty loop.
 
-        **Raises** TypeError where an element is something else.
+        **Raises** TypeError if an element is something else.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         built = list(layers)
-        del layers  # a list that the caller made for this call is gone, and so are its layers once they are stacked
+        del layers  # a list built for this call is freed, and so are its layers once they are stacked
         kept = store(built)
         shapes = shapes_of(kept.stacks)
         made: BlockSeq[B] = BlockSeq(
@@ -91,15 +91,15 @@ class BlockSeq(LayerSequence[L]):
         return padded(made)
 
     def describe(self) -> str:
-        """What is found where fields and leaves alone are compared: `48 layers: 8 x (5 x Local + Global)`.
+        """Describe the equal layers, compared by fields and leaves alone: `48 layers: 8 x (5 x Local + Global)`.
 
-        In one call more layers may be equal, see `describe_via`.
+        In a call more layers may be equal, see `describe_via`.
         """
         kinds = Kinds()
         return self._in_words(tuple(map(kinds.of, self._outlines())))
 
     def describe_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None) -> Callable[..., str]:
-        """What `fold_via(fn, in_axes=in_axes)` scans over for the given carry and arguments, in words."""
+        """Describe in words how `fold_via(fn, in_axes=in_axes)` scans, for a carry and arguments."""
 
         def run(init: Any, /, *args: Any, **kwargs: Any) -> str:
             refs, names = type(self)._refs(self), parameter_names(fn, 2)
@@ -114,7 +114,7 @@ class BlockSeq(LayerSequence[L]):
         return text + (f"; {again} of them stand at an earlier position too" if again else "")
 
     def unrolled(self) -> "BlockSeq[L]":
-        """The same layers, applied by the Python loop: see `LayerSequence.unrolled`."""
+        """Return the same layers, applied by the Python loop: see `LayerSequence.unrolled`."""
         return dataclasses.replace(self, gradient_checkpointing=UNROLLED)
 
     # -- applying the layers ----------------------------------------------------------------------------------------
@@ -138,14 +138,14 @@ class BlockSeq(LayerSequence[L]):
         return type(self).with_arrays(self, Ref, stacks)
 
     def _layers_first(self) -> tuple[Any, ...]:
-        """`stacks` with the layers along axis 0 of each array. Raises ValueError where their axis is not known."""
+        """Return `stacks` with the layers along axis 0 of each array. Raises ValueError if their axis is unknown."""
         stacks: tuple[Any, ...] = layers_first(self.stacks, self.shapes)
         return stacks
 
     def with_arrays(self, make: Callable[..., Any], stacks: Sequence[Any]) -> list[Any]:
-        """The layer at each position, with `make(stacked array, row)` in place of its arrays, which are in `stacks`.
+        """Return the layer at each position, with `make(stacked array, row)` in place of its arrays, from `stacks`.
 
-        `row` is None for arrays that are not stacked, as those of a `StateIndex`.
+        `row` is None for arrays that are not stacked, such as those of a `StateIndex`.
         """
         found = list(map(jax.tree.leaves, stacks))
         built = []
@@ -175,7 +175,7 @@ class BlockSeq(LayerSequence[L]):
         return dataclasses.replace(self, order=order)
 
     def _padded(self, length: int) -> "BlockSeq[L]":
-        """This sequence with longer stacks, and one more layer for each, the last entry of its arrays."""
+        """Return this sequence with longer stacks, and one more layer for each: the last entry of its arrays."""
         one_of = {place.stack: which for which, place in enumerate(self.places)}
         rests = (*self.rests, *(self.rests[which] for which in one_of.values()))
         more = (Place(stack, length - 1, self.places[which].arrays) for stack, which in one_of.items())
@@ -185,7 +185,7 @@ class BlockSeq(LayerSequence[L]):
         return type(made)._with_stacks(made, longer, [0] * len(jax.tree.leaves(longer)))
 
     def with_layer(self, index: Any, layer: Any) -> "BlockSeq[Any]":
-        """This sequence with another layer, of any kind, in place of that at `index`.
+        """Return this sequence with the layer at `index` replaced by one of any kind.
 
         In an ensemble the arrays of the layer have the axes of the members in front, as all layers have.
         """
@@ -199,16 +199,17 @@ class BlockSeq(LayerSequence[L]):
         return type(made)._with_stacks(made, made.stacks, axes) if len(added) == 1 else made
 
     def with_layers(self, layers: Sequence[L]) -> "BlockSeq[L]":
-        """This sequence with the arrays of `layers`, which have the structure and shapes of those at each position.
+        """Return this sequence with the arrays of `layers`, which have the structure and shapes of the layer at each
+        position.
 
-        **Raises** ValueError where layers that are one layer here (see `take`) are given other arrays.
+        **Raises** ValueError if positions that share one layer (see `take`) get different arrays.
         """
         kept = restack(Store(self.stacks, self.rests, self.places, self.order, self.level), layers)
         made = dataclasses.replace(self, rests=kept.rests)
         return type(made)._with_stacks(made, kept.stacks, layer_axes(self.stacks, self.shapes))
 
     def _with_stacks(self, stacks: Any, axes: Sequence[int | None]) -> "BlockSeq[L]":
-        """This sequence with stacks whose layers are moved from axis 0 to these axes."""
+        """Return this sequence with new stacks, whose layers are moved from axis 0 to these axes."""
         leaves, treedef = jax.tree.flatten(stacks)
         stacks = treedef.unflatten([moved(leaf, 0, axis or 0) for leaf, axis in zip(leaves, axes, strict=True)])
         return dataclasses.replace(self, stacks=stacks, shapes=shapes_of(stacks, axes, like=self.shapes))

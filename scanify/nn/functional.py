@@ -1,7 +1,7 @@
 """`fold`, `scan` and `map` over the first axis of arrays: a loop over time steps, chunks or layers, with remat.
 
-In the manner of `haliax.fold`, `haliax.scan` and `haliax.map` (stanford-crfm/haliax, src/haliax/_src/scan.py), on
-positional axes: the function and how to run it come first, the values in a second call.
+They follow `haliax.fold`, `haliax.scan` and `haliax.map` (stanford-crfm/haliax, src/haliax/_src/scan.py), on positional
+axes: the function and options come first, the values in a second call.
 """
 
 import operator
@@ -42,20 +42,21 @@ def scan(
 
     **Arguments:**
 
-    - `f`: takes the carry and an element of `xs`, and gives `(carry, y)`. The carry keeps its structure, shapes and
+    - `f`: takes the carry and an element of `xs`, and returns `(carry, y)`. The carry keeps its structure, shapes and
         dtypes.
-    - `length`: how many steps; needed only where nothing is scanned over, as in `scan(f, 100)(init, None)`.
-    - `remat`: what is kept for the backward pass: False (everything), True, "nested", "dots", "offload", "save_all" or
+    - `length`: the number of steps; only needed if nothing is scanned over, as in `scan(f, 100)(init, None)`.
+    - `remat`: what to keep for the backward pass: False (everything), True, "nested", "dots", "offload", "save_all" or
         a `ScanCheckpointPolicy`.
     - `unroll`, `reverse`: see `jax.lax.scan`.
 
-    **Returns** a function of `(init, *xs, **xs)`. The arrays in `xs`, each of shape `(length, ...)`, are taken apart
-    along axis 0; a stack gives its layers. Where those of a `BlockSeq` differ, each kind is traced by itself. What has
-    no axis is the same in all steps: numbers, functions, None. It gives the last carry, and the ys, each array of shape
-    `(length, ...)`.
+    **Returns** a function of `(init, *xs, **xs)`. The arrays in `xs`, each of shape `(length, ...)`, are split along
+    axis 0, and a stack into its layers. If the layers of a `BlockSeq` differ, each kind is traced by itself. Values
+    without an axis are the same in all steps: numbers, functions, None. The function returns the last carry and the ys,
+    each array of shape `(length, ...)`.
 
-    **Raises** ValueError where lengths differ or are not known, for one typed PRNG key where each step needs its own,
-    and for an unknown `remat`; TypeError where `f` gives no pair or a carry unlike the one it was given.
+    **Raises** ValueError if lengths differ or are unknown, for one typed PRNG key where each step needs its own, and
+    for an unknown `remat`; TypeError if `f` does not return a pair, or returns a carry of another structure, shape or
+    dtype.
     """
     return _scanner(f, parameter_names(f, 1), length, remat, unroll, reverse)
 
@@ -68,7 +69,7 @@ def fold(
     unroll: Unroll = 1,
     reverse: bool = False,
 ) -> Callable[..., Any]:
-    """`fold(f)(init, xs)` is this loop, compiled as one step; arguments and errors are those of `scan`:
+    """`fold(f)(init, xs)` is this loop, compiled as one step; see `scan` for arguments and errors:
 
     carry = init
     for x in xs:
@@ -97,8 +98,8 @@ def map(
 ) -> Callable[..., Any]:
     """`map(f)(xs)` is `jnp.stack([f(x) for x in xs])`, one element after the other.
 
-    `jax.vmap` is faster, and holds the intermediate values of all elements at once; this holds those of one (without a
-    gradient, or with `remat=True`). Arguments and errors are those of `scan`.
+    `jax.vmap` is faster, but keeps the intermediate values of all elements at once, while this keeps those for one
+    element (without a gradient, or with `remat=True`). Arguments and errors are the same as for `scan`.
     """
 
     def without_carry(carry: None, /, *args: Any, **kwargs: Any) -> tuple[None, Any]:
@@ -145,7 +146,7 @@ def _scanner(
 
 
 def _with_layers(whole: Any, names: list[str]) -> Any:
-    """The arguments with, for a stack of any kind, its layers as one: each array has the layers along axis 0."""
+    """Replace each stack in the arguments by one layer whose arrays have the layers along axis 0."""
 
     def layers(path: Any, value: Any) -> Any:
         if not is_stack(value) or not len(value):
@@ -156,7 +157,7 @@ def _with_layers(whole: Any, names: list[str]) -> Any:
 
 
 def _lengths(whole: Any) -> Any:
-    """The arguments with, for a stack of any kind, an array as long as it has layers."""
+    """Replace each stack in the arguments by an array with as many entries as it has layers."""
     return jax.tree.map(lambda value: np.zeros(len(value)) if is_stack(value) else value, whole, is_leaf=is_stack)
 
 
@@ -169,7 +170,7 @@ def _one_by_one(
     unroll: Unroll,
     reverse: bool,
 ) -> tuple[Any, Any]:
-    """The steps where layers of a stack differ: traced one by one, and scanned over where they are equal."""
+    """Run the steps if layers of a stack differ: they are traced one by one, and equal ones are scanned over."""
     leaves, treedef = jax.tree.flatten(whole, is_leaf=is_stack)
     columns = [
         type(leaf)._refs(leaf) if is_stack(leaf) else entries_of(leaf, steps) if is_stacked(leaf) else [leaf] * steps
@@ -203,7 +204,7 @@ def _checked_length(length: Any) -> int | None:
 
 
 def _length(whole: Any, length: int | None, names: list[str]) -> int:
-    """How many steps: the size of axis 0 of all arrays. Raises ValueError where they do not agree, or there is none."""
+    """Return the common size of axis 0 of all arrays. Raises ValueError if they differ, or without arrays."""
     _refuse_numbers(whole, names)
     told = None if length is None else ("`length`", length)
     for path, leaf in jax.tree_util.tree_flatten_with_path(whole)[0]:
@@ -230,7 +231,7 @@ def _length(whole: Any, length: int | None, names: list[str]) -> int:
 
 
 def _refuse_numbers(whole: Any, names: list[str]) -> None:
-    """A list of numbers has an element for each step to Python, and no axis to jax."""
+    """Refuse lists of numbers, which have an element for each step in Python, but no axis in jax."""
 
     def is_numbers(value: Any) -> bool:
         sequence = type(value) in (list, tuple) and value is not whole[0] and len(value) > 0
@@ -245,7 +246,7 @@ def _refuse_numbers(whole: Any, names: list[str]) -> None:
 
 
 def _place(path: Any, names: list[str]) -> str:
-    """`argument `x`.weight`: the path begins with 0 for positional arguments and 1 for those given by name."""
+    """Name an argument, ``argument `x`.weight``: the path begins with 0 for positional and 1 for keyword arguments."""
     kind, first, *rest = path
     if kind.idx == 1:
         name = f"`{first.key}`"

@@ -1,9 +1,9 @@
 """The axis of each array of a stack along which the layers lie.
 
-A stack keeps the shapes that its arrays had when it was built, with the layers along axis 0. `jax.vmap` of its
-constructor, `jax.lax.map` or a stack around it add axes in front of these, so the layer axis of an array is the number
-of axes that were added. `out_axes=1` adds them elsewhere. The record shows that unless an added axis is as long as the
-stack: then it has to be known that added axes are in front (`scanify.nn.members_first`).
+A stack records the shapes of its arrays when it is built, with the layers along axis 0. `jax.vmap` of its constructor,
+`jax.lax.map` or an outer stack add axes in front, so the layer axis of an array is the number of added axes.
+`out_axes=1` adds them elsewhere. The record shows that unless an added axis is as long as the stack: then it must be
+known that added axes are in front (`scanify.nn.members_first`).
 """
 
 import dataclasses
@@ -20,9 +20,8 @@ from scanify.nn.trees.leaves import aval_text, has_aval, is_numpy
 
 @dataclass(frozen=True)
 class Shapes:
-    """The record of a stack: the key path of each leaf, with the shape that its array has without added axes, or None
-    for any other leaf. `members_first`: axes are added in front of these, even if one is as long as the stack.
-    """
+    """The record of a stack: the key path of each leaf, with the shape of its array without added axes, or None for any
+    other leaf. `members_first`: axes are added in front of these, even if one is as long as the stack."""
 
     arrays: tuple[tuple[str, tuple[int, ...] | None], ...] = ()
     members_first: bool = False
@@ -35,7 +34,7 @@ _MISSING: Any = object()
 
 
 def shape_of(leaf: Any) -> tuple[int, ...] | None:
-    """The shape of an array, None for any other leaf."""
+    """Return the shape of an array, None for any other leaf."""
     return tuple(leaf.shape) if has_aval(leaf) else None
 
 
@@ -47,7 +46,7 @@ def shapes_of(
     *,
     like: Shapes = Shapes(),
 ) -> Shapes:
-    """The record of a stack whose arrays have the layers along these axes, or along axis 0; marked as `like` is."""
+    """Return the record of a stack with the layers along these axes, or along axis 0; marked if `like` is."""
     found = jax.tree_util.tree_flatten_with_path(tree, is_leaf=is_leaf)[0]
     axes = [0] * len(found) if axes is None else list(axes)
     shapes = [None if axis is None else shape(leaf) for (_, leaf), axis in zip(found, axes, strict=True)]
@@ -66,11 +65,11 @@ def layer_axes(
     *,
     known: bool = False,
 ) -> list[int | None]:
-    """Return the axis of the layers for each leaf, None for a leaf without one, as a number that layers share.
+    """Return the axis of the layers for each leaf, None for a leaf without one, such as a number that layers share.
 
-    An array of another shape than in the record, as after `equinox.tree_at`, has the axis of those that have theirs.
-    If none has, the axis is 0 if no axis was added, or it is an error if the axis must be `known`. So it is if a single
-    layer may lie along one of two axes.
+    An array of another shape than in the record, as after `equinox.tree_at`, has the same axis as arrays of the
+    recorded shape. If there are none, the axis is 0 if no axis was added, or it is an error if the axis must be
+    `known`. It is also an error if a single layer may lie along one of two axes.
 
     Raises:
         ValueError: the axis cannot be told from the record.
@@ -90,7 +89,7 @@ def layer_axes(
                 axis = 0
             if axis is None or not 0 <= axis < len(size):
                 raise ValueError(_unknown(path, size, built))
-        # Along two axes of size one lie the same entries, but perhaps in other shapes.
+        # Two axes of size one hold the same entries, but perhaps in other shapes.
         if axis and size and size[axis] in size[:axis] and (known or size[axis] > 1) and not shapes.members_first:
             raise ValueError(_open(path, size, axis))
         axes.append(axis)
@@ -98,7 +97,7 @@ def layer_axes(
 
 
 def _exact(path: tuple[Any, ...], size: tuple[int, ...] | None, record: dict[str, Any]) -> Any:
-    """The axis of an array that has its recorded shape behind added axes; None for a leaf without an axis of layers,
+    """Return the axis of an array that has its recorded shape behind added axes; None for a leaf without a layer axis,
     `_MISSING` for an array of another shape."""
     if size is None or (not size and not record.get(jax.tree_util.keystr(path))):
         return None
@@ -132,11 +131,11 @@ def _open(path: tuple[Any, ...], size: Sequence[int], axis: int) -> str:
 
 
 def layers_first(tree: Any, shapes: Shapes, count: int | None = None, is_leaf: Any = None) -> Any:
-    """The tree with the layers along axis 0 of each array; an array that all layers share is repeated for each.
+    """Move the layers to axis 0 of each array; an array that all layers share is repeated for each.
 
     Raises:
-        ValueError: the axis of an array cannot be told from the record, or it does not have `count` layers, where they
-            are as many in each array.
+        ValueError: the axis of an array cannot be told from the record, or does not have `count` layers, if `count` is
+            given.
     """
     axes = layer_axes(tree, shapes, is_leaf)
     found, treedef = jax.tree_util.tree_flatten_with_path(tree, is_leaf=is_leaf)
@@ -146,7 +145,7 @@ def layers_first(tree: Any, shapes: Shapes, count: int | None = None, is_leaf: A
 def _first(path: Any, leaf: Any, axis: int | None, count: int | None) -> Any:
     if not has_aval(leaf):
         return leaf
-    # An array without axes is a whole number that all layers share: `jax.jit` makes arrays of a module's numbers.
+    # An array without axes is an integer that all layers share: `jax.jit` makes arrays of a module's numbers.
     shared = axis is None and (leaf.ndim > 0 or not jnp.issubdtype(leaf.dtype, jnp.inexact))
     if count is not None and not shared and (axis is None or leaf.shape[axis] != count):
         raise ValueError(
@@ -165,7 +164,7 @@ def _first(path: Any, leaf: Any, axis: int | None, count: int | None) -> Any:
 
 
 def moved(array: Any, axis: int, to: int) -> Any:
-    """The array with one axis in another place, in the form and the sharding that it has."""
+    """Move one axis of the array, keeping its kind and sharding."""
     if axis == to:
         return array
     if isinstance(array, jax.ShapeDtypeStruct):

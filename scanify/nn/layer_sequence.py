@@ -1,4 +1,4 @@
-"""What `ArrayStacked` and `BlockSeq` have in common: to the rest of a program they are sequences of layers."""
+"""The common base of `ArrayStacked` and `BlockSeq`: sequences of layers to the rest of a program."""
 
 import inspect
 from abc import abstractmethod
@@ -18,57 +18,57 @@ from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.nn.scans.loop import Unroll
 from scanify.nn.trees.boxed import unboxed
 
-# What a layer is given and what it gives: in a `BlockSeq` a carry may begin as None, or change on its way.
+# Types of the inputs and outputs of a layer: in a `BlockSeq` a carry may begin as None, or change on its way.
 C = TypeVar("C")
 D = TypeVar("D")
 Y = TypeVar("Y")
 P = ParamSpec("P")
 
-# The very object, so that each of a `Sequential` and a stack can hold the other and tell that no state was given.
+# The same object, so that a `Sequential` and a stack can contain each other and detect a missing state.
 NO_STATE: Any = inspect.signature(eqx.nn.Sequential.__call__).parameters["state"].default
 
 
 class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     """A sequence of layers: `len(layers)`, `layers[3]`, `layers[1:]`, `for layer in layers` give modules.
 
-    Called, it does what `equinox.nn.Sequential` does, and like that one it can be a layer of a `Sequential`.
+    Calling it is like calling `equinox.nn.Sequential`, and it can also be a layer of a `Sequential`.
 
-    A subclass says how many there are, what a layer is, and how a function is applied to one after another.
+    A subclass defines the number of layers, the layers, and how a function is applied to one after another.
     """
 
     @abstractmethod
     def _outlines(self) -> Iterable[L]:
-        """One layer of each kind, with shapes and dtypes in place of its arrays."""
+        """Return one layer of each kind, with shapes and dtypes in place of its arrays."""
 
     @abstractmethod
     def _remat(self) -> ScanCheckpointPolicy:
-        """The remat policy."""
+        """Return the remat policy."""
 
     @abstractmethod
     def _scanned(
         self, fn: Call, names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool, *, listed: bool | None
     ) -> Callable[..., Any]:
-        """The carry and the ys of a function that gives a pair: stacked, `listed`, or with None not at all."""
+        """Return the carry and the ys of a function that returns a pair: stacked, `listed`, or for None without ys."""
 
     @abstractmethod
     def unrolled(self) -> "LayerSequence[L]":
-        """The same layers, applied by the Python loop that the sequence stands for: for debuggers, exporters and hooks.
+        """Return the same layers, applied by the equivalent Python loop: for debuggers, exporters and hooks.
 
-        Each layer is called in its turn with arrays of its own, without a scan and without remat. The leaves stay
-        stacked, so that parameters, gradients and checkpoints are those of this sequence. The environment variable
-        `SCANIFY_UNROLL=1` unrolls all sequences of a run.
+        The layers are called one after another with arrays of their own, without a scan and without remat. The leaves
+        stay stacked, so parameters, gradients and checkpoints are the same as for this sequence. The environment
+        variable `SCANIFY_UNROLL=1` unrolls all sequences of a run.
         """
 
     def _called(
         self, call: Call, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
     ) -> TracedCall | LoopedCall:
-        """The layers as they are applied in one call, in turn or traced for scans."""
+        """Return the layers as applied in one call: in a loop, or traced for scans."""
         looped = type(self)._remat(self).unrolled and len(self)
         how: Callable[..., TracedCall | LoopedCall] = loop_call if looped else trace_call
         return how(call, init, args, kwargs, layers=type(self)._refs(self), **options)
 
     def _outcome(self, called: TracedCall | LoopedCall, unroll: Unroll, listed: bool | None) -> tuple[Any, Any]:
-        """The carry and the ys of a call: stacked, `listed`, or with None not at all."""
+        """Return the carry and the ys of a call: stacked, `listed`, or for None without ys."""
         carry, pieces = called.apply(type(self)._remat(self), unroll)
         if listed is None:
             return carry, None
@@ -77,15 +77,15 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     # -- as `equinox.nn.Sequential` -----------------------------------------------------------------------------------
 
     def __call__(self, x: Any, state: Any = NO_STATE, *, key: Any = None) -> Any:
-        """What `equinox.nn.Sequential(layers)(x, state, key=key)` gives.
+        """Return the result of `equinox.nn.Sequential(layers)(x, state, key=key)`.
 
         **Arguments:**
 
-        - `x`: what the first layer is given.
-        - `state`: an `equinox.nn.State`. Layers that are stateful are given it and give it back, others are not.
-        - `key`: a PRNG key, split into one for each layer. Without it every layer is given `key=None`.
+        - `x`: the input of the first layer.
+        - `state`: an `equinox.nn.State`. Stateful layers take and return it, others do not.
+        - `key`: a PRNG key, split into one for each layer. Without it every layer gets `key=None`.
 
-        **Returns** what the last layer gives; with `state`, a pair of that and the last state.
+        **Returns** the output of the last layer; with `state`, a pair of the output and the last state.
         """
         keys = None if key is None else jax.random.split(key, len(self))
         axes = (None if key is None else 0,)
@@ -97,7 +97,7 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         return x if state is NO_STATE else (x, state)
 
     def is_stateful(self) -> bool:
-        """Whether any layer is stateful, as `equinox.nn.Sequential` asks it."""
+        """Return True if any layer is stateful, as `equinox.nn.Sequential` checks."""
         return any(map(_is_stateful, type(self)._outlines(self)))
 
     # -- applying a function to one layer after another ---------------------------------------------------------------
@@ -122,19 +122,19 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     ) -> Callable[..., Any]:
         """`for layer in layers: carry = fn(layer, carry, *args, **kwargs)`, as a function of the carry and arguments.
 
-        The carry is any pytree. Python numbers in it stay such while the layers give them back as they are, so that a
+        The carry is any pytree. Python numbers in it stay Python numbers while the layers return them unchanged, so a
         layer may branch on them (`if c.n < 5`); numbers that change on the way are arrays to every layer. An
-        `ArrayStacked` raises TypeError where a layer gives back a carry of another structure, shape or dtype than it
-        was given; in a `BlockSeq` it may change from layer to layer.
+        `ArrayStacked` raises TypeError if a layer returns a carry of another structure, shape or dtype; in a `BlockSeq`
+        it may change from layer to layer.
 
         **Arguments:**
 
         - `fn`: for example `Block.__call__`.
-        - `in_axes`: for the arguments after the carry, as in `jax.vmap`: None for what all layers share (passed on
-            unchanged), an axis for what is taken apart, one or the other for all arguments, a tuple with one entry for
-            each positional argument, or a pair `(args_axes, kwargs_axes)`. With axis 0 an argument may be an array, a
-            pytree of arrays, a list with one pytree per layer (in a `BlockSeq` they may differ in everything), a stack
-            of any kind, on its own or within a pytree, or None, which stays None.
+        - `in_axes`: for the arguments after the carry, as in `jax.vmap`: None for arguments shared by all layers
+            (passed on unchanged), an axis for arguments that are split, one or the other for all arguments, a tuple
+            with one entry for each positional argument, or a pair `(args_axes, kwargs_axes)`. With axis 0 an argument
+            may be an array, a pytree of arrays, a list with one pytree per layer (in a `BlockSeq` they may differ in
+            everything), a stack of any kind, on its own or within a pytree, or None, which stays None.
         - `unroll`, `reverse`: see `jax.lax.scan`.
         """
         scanned = type(self)._scanned(self, as_scan(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=None)
@@ -163,9 +163,9 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     def scan_via(
         self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
     ) -> Callable[..., Any]:
-        """Like `fold_via` for functions that give `(carry, y)`: the last carry, and the ys stacked along axis 0.
+        """Like `fold_via` for functions that return `(carry, y)`: the last carry, and the ys stacked along axis 0.
 
-        **Raises** ValueError where layers give ys that cannot be stacked.
+        **Raises** ValueError if layers return ys that cannot be stacked.
         """
         return type(self)._scanned(self, as_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=False)
 
@@ -194,8 +194,7 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     ) -> Callable[..., Any]:
         """Like `scan_via`, with the ys in a list, one for each layer in the order of the sequence: `ys.append(y)`.
 
-        Python numbers, strings and None in them stay what they are. In a `BlockSeq` they may be of any structures and
-        shapes.
+        Python numbers, strings and None in them are kept. In a `BlockSeq` they may have any structures and shapes.
         """
         pair, names = as_boxed_pair(fn), parameter_names(fn, 2)
         return type(self)._scanned(self, pair, names, in_axes, unroll, reverse, listed=True)
@@ -205,8 +204,8 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     ) -> Callable[..., Y]:
         """`[fn(layer, *args, **kwargs) for layer in layers]`, the results stacked along `out_axes`.
 
-        Equal layers are applied by one `jax.vmap`, wherever they stand; where they draw random bits from keys other
-        than threefry's, whose vmap draws others than a loop, all are applied in order by scans.
+        Equal layers are applied by one `jax.vmap`, wherever they occur. If they draw random bits with a generator other
+        than threefry, whose bits differ between vmap and a loop, all are applied in order by scans.
         """
         names = parameter_names(fn, 1)
 
@@ -228,9 +227,9 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     def map_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None) -> Callable[..., list[Any]]:
         """`[fn(layer, *args, **kwargs) for layer in layers]` as a function of the arguments: independent layers.
 
-        It gives a list with what each layer gives, in their order, of any structures and shapes; numbers, strings and
-        None stay what they are. Equal layers are applied by one `jax.vmap`, wherever they stand; where vmap would not
-        compute what a loop does (`lax.cond`, `while_loop`, effects, random bits from keys other than threefry's, custom
+        It returns a list with the output of each layer, in order, of any structures and shapes; numbers, strings and
+        None are kept. Equal layers are applied by one `jax.vmap`, wherever they occur; if vmap would not compute the
+        same as a loop (`lax.cond`, `while_loop`, effects, random bits of generators other than threefry, custom
         backward passes), all are applied in order by scans. Nothing is rematerialised, whatever the remat policy.
 
         **Arguments:**
@@ -255,9 +254,9 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     ) -> Callable[..., tuple[Any, Any]]:
         """`for layer in layers: carry, y = fn(layer, carry, *args, **kwargs)`, until a y is not None: `break`.
 
-        It gives the carry and the y of the layer that ended it, or None where none did. Whether a layer does must be
-        known when it is traced, as from its index or a static field: no layer after it is traced. Of the y, Python
-        numbers and strings stay what they are. `in_axes` is that of `BlockSeq.fold_via`.
+        It returns the carry and the y of the layer that ended it, or None if none did. Whether a layer ends it must be
+        known when it is traced, such as from its index or a static field; later layers are not traced. Python numbers
+        and strings in the y are kept. `in_axes` is the same as in `BlockSeq.fold_via`.
         """
 
         names = parameter_names(fn, 2)
@@ -282,9 +281,9 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     ) -> Callable[..., tuple[C, list[Y]]]:
         """`for layer in layers: carry, y, last = fn(layer, carry, *args, **kwargs); ys.append(y)`, `if last: break`.
 
-        It gives the carry and a list with the y of each layer up to the last one, as `collect_via` does. Which layer is
-        the last must be known when it is traced, as from its index or a static field: no layer after it is traced.
-        `in_axes` is that of `BlockSeq.fold_via`.
+        It returns the carry and a list with the y of each layer up to the last one, like `collect_via`. The last layer
+        must be known when it is traced, such as from its index or a static field; later layers are not traced.
+        `in_axes` is the same as in `BlockSeq.fold_via`.
         """
         names = parameter_names(fn, 2)
 
@@ -302,19 +301,19 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
 
         return run
 
-    # -- applying the layers as they are ------------------------------------------------------------------------------
+    # -- calling the layers themselves --------------------------------------------------------------------------------
 
     def fold(self, init: Any, /, *args: Any, in_axes: InAxes = None, unroll: Unroll = None, **kwargs: Any) -> Any:
         """`for layer in layers: carry = layer(carry, *args, **kwargs)`; arguments are shared by all layers.
 
-        `in_axes` and `unroll` are those of `fold_via`.
+        `in_axes` and `unroll` are the same as in `fold_via`.
         """
         return type(self).fold_via(self, _call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
 
     def scan(
         self, init: Any, /, *args: Any, in_axes: InAxes = None, unroll: Unroll = None, **kwargs: Any
     ) -> tuple[Any, Any]:
-        """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
+        """Like `fold` for layers that return `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
         return type(self).scan_via(self, _call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
 
 

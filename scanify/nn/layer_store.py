@@ -1,4 +1,4 @@
-"""How the layers of a `BlockSeq` are kept: arrays stacked where their shapes agree, everything else layer by layer."""
+"""How a `BlockSeq` stores its layers: arrays of equal shapes are stacked, everything else is stored by layer."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from scanify.nn.trees.stack_leaves import stack_columns, stack_leaves
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class Hole:
-    """Stands in a layer for an array that is kept in a stack: that of the sequence of layers which has this level, for
-    the layers of one may hold another."""
+    """Marks a leaf of a layer whose array is in a stack of the sequence with this level; levels distinguish nested
+    sequences."""
 
     level: int
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the arrays of a layer are: entry `row` of each array of stack `stack`, which has so many `arrays`."""
+    """The place of a layer's arrays: entry `row` of each array of stack `stack`, which has `arrays` arrays."""
 
     stack: int
     row: int
@@ -35,11 +35,11 @@ class Place:
 
 
 class Places(tuple[Place, ...]):
-    """Where the arrays of each layer are."""
+    """The place of the arrays of each layer."""
 
     @cached_property
     def sizes(self) -> dict[int, int]:
-        """How many layers each stack has."""
+        """Return the number of layers of each stack."""
         found: dict[int, int] = {}
         for place in self:
             found[place.stack] = max(found.get(place.stack, 0), place.row + 1)
@@ -48,8 +48,11 @@ class Places(tuple[Place, ...]):
 
 @dataclass(frozen=True)
 class Store:
-    """`stacks`: the arrays by name, a leading axis added. `rests`: the layers, with holes for those arrays. `places`:
-    one for each of `rests`. `order`: which of `rests` stands at each position."""
+    """The parts of a sequence of layers.
+
+    `stacks`: the arrays by name, with a leading axis. `rests`: the layers, with holes for those arrays. `places`: one
+    for each of `rests`. `order`: the index into `rests` for each position.
+    """
 
     stacks: tuple[Any, ...]
     rests: tuple[Any, ...]
@@ -59,11 +62,11 @@ class Store:
 
 
 def store(layers: list[Any]) -> Store:
-    """Take layers apart. Each position has arrays of its own, as in the pytree of a list: layers that share one are
-    parted by the first update. The list is emptied, so that layers that nobody else holds are gone when they have been
-    stacked.
+    """Split layers into stacked arrays and rests. Each position has arrays of its own, as in the pytree of a list:
+    layers that share one diverge at the first update. The list is emptied, so that layers without other references are
+    freed once they are stacked.
 
-    Raises TypeError if an element is neither a module, nor a tuple, list or dict of such, nor a function, nor None.
+    Raises TypeError if an element is neither a module, nor a tuple, list or dict of modules, nor a function, nor None.
     """
     _refuse_others(layers)
     level = level_above(jax.tree.leaves(layers, is_leaf=is_stack))
@@ -95,7 +98,7 @@ def _refuse_others(layers: Sequence[Any]) -> None:
 
 
 def fill(rest: Any, arrays: Sequence[Any], level: int, other: Callable[[Any], Any] | None = None) -> Any:
-    """A layer with its arrays put back (or what stands for them), and `other` of each array that it kept."""
+    """Fill the holes of a layer with arrays (or placeholders), and apply `other` to each array that it kept."""
 
     def is_mine(leaf: Any) -> bool:
         return isinstance(leaf, Hole) and leaf.level == level
@@ -107,9 +110,9 @@ def fill(rest: Any, arrays: Sequence[Any], level: int, other: Callable[[Any], An
 
 
 def restack(kept: Store, layers: Sequence[Any]) -> Store:
-    """`kept` with the arrays of `layers`, one for each position, which have the structure of the layers in it.
+    """Store `layers`, one for each position, with the structure of `kept`.
 
-    Raises ValueError if positions that hold one layer are given different values.
+    Raises ValueError if positions that share one layer get different values.
     """
     given: dict[int, tuple[int, Any]] = {}
     for position, (layer, which) in enumerate(zip(layers, kept.order, strict=True)):
@@ -130,7 +133,7 @@ def restack(kept: Store, layers: Sequence[Any]) -> Store:
 
 
 def _same_arrays(one: Any, other: Any) -> bool:
-    """Bit for bit, NaN being equal to itself; of tracers and shapes nothing is known, so they pass."""
+    """True if bits are equal, with NaN equal to itself; tracers and shapes have no known bits, so they pass."""
     if one is other or any(isinstance(leaf, jax.core.Tracer | jax.ShapeDtypeStruct) for leaf in (one, other)):
         return True
     if jax.dtypes.issubdtype(one.dtype, jax.dtypes.prng_key):
@@ -139,7 +142,7 @@ def _same_arrays(one: Any, other: Any) -> bool:
 
 
 def check_stacks(stacks: Sequence[Any], places: Places) -> None:
-    """Raises ValueError where an array of a stack does not have its layers along axis 0, as after tree surgery."""
+    """Raise ValueError if an array of a stack does not have its layers along axis 0, as after tree surgery."""
     arrays = {place.stack: place.arrays for place in places}
     for which, size in places.sizes.items():
         found = jax.tree_util.tree_flatten_with_path(stacks[which])[0]
@@ -154,12 +157,12 @@ def check_stacks(stacks: Sequence[Any], places: Places) -> None:
 
 
 def entries(stacks: Sequence[Any], places: Places, taken: Sequence[int]) -> list[list[Any]]:
-    """Of the layers `taken`, what each has in its holes.
+    """Return the values for the holes of each layer in `taken`.
 
-    A sequence that has been filtered, partitioned or mapped may have anything in place of an array: what is no array
-    is the same for all layers, as in a list of layers that is mapped so.
+    A sequence that was filtered, partitioned or mapped may have anything in place of an array: values that are not
+    arrays are the same for all layers, as when a list of layers is mapped.
 
-    Raises ValueError where an array does not have its layers along axis 0.
+    Raises ValueError if an array does not have its layers along axis 0.
     """
     members: dict[int, list[int]] = {}
     for at, which in enumerate(taken):
@@ -200,7 +203,7 @@ def _not_stacked(leaf: Any, size: int, stack: int, path: Any) -> str:
 
 
 def _is_index(leaf: Any) -> bool:
-    """A `StateIndex` stays in one piece, as `equinox.nn.make_with_state` and `equinox.nn.State` look for it."""
+    """True for a `StateIndex`, which `equinox.nn.make_with_state` and `equinox.nn.State` need in one piece."""
     return isinstance(leaf, eqx.nn.StateIndex)
 
 

@@ -1,4 +1,4 @@
-"""Which leaves a model would have, and in which order, with a list of layers in place of each stack."""
+"""The leaves that a model would have, in order, with a list of layers in place of each stack."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,11 +19,10 @@ from scanify.nn.trees.own_numbers import OwnNumbers, own
 class Part:
     """A leaf of the list form: leaf number `leaf` of the tree, or an entry of it.
 
-    `rows`: for each stack around it the row that it is in and how many there are, the outermost first; `axes` are the
-    axes of the leaf along which they lie. Several leaves of the list form are the same part where the layers of a stack
-    share what stands there, as a field `heads: int`. `value` is the leaf of the tree, with shapes and dtypes in place
-    of arrays; `name` its place in the list form. `layers` is the axis of the part along which the next stack has its
-    layers, None if they share it.
+    `rows`: for each enclosing stack, outermost first, the row and the number of rows; `axes` are the corresponding axes
+    of the leaf. Several leaves of the list form are the same part if the layers of a stack share the value, such as a
+    field `heads: int`. `value` is the leaf of the tree, with shapes and dtypes in place of arrays; `name` its place in
+    the list form. `layers` is the axis of the part along which the next stack has its layers, None if they share it.
     """
 
     leaf: int
@@ -47,12 +46,12 @@ class Part:
         return getattr(self.value, "dtype", type(self.value))
 
     def outline(self) -> Any:
-        """The part with shape and dtype in place of an array; a Python number as it is."""
+        """Return the part with shape and dtype in place of an array; a Python number is unchanged."""
         return jax.ShapeDtypeStruct(self.shape, self.dtype) if has_aval(self.value) else self.value
 
     @property
     def row(self) -> int:
-        """The place of this part among all that its leaf is made of."""
+        """Return the index of this part among all parts of its leaf."""
         at = 0
         for row, count in self.rows:
             at = at * count + row
@@ -60,11 +59,11 @@ class Part:
 
     @property
     def parts(self) -> int:
-        """How many parts its leaf is made of."""
+        """Return the number of parts of its leaf."""
         return int(np.prod([count for _, count in self.rows], dtype=int))
 
     def entry(self, row: int, count: int) -> "Part":
-        """The part of one layer of the next stack. Raises ValueError if that has another number of layers."""
+        """Return the part of one layer of the next stack. Raises ValueError if that has another number of layers."""
         if self.layers is None:
             return self
         if self.shape[self.layers] != count:
@@ -77,16 +76,15 @@ class Part:
 
 
 def list_form(tree: Any, *, known: bool = False) -> tuple[list[Part], list[str]]:
-    """The arrays and Python numbers that `tree` would have with a list in place of each stack, in the order of a
-    pytree; and the names of its own leaves, which the parts number.
+    """Return the arrays and Python numbers that `tree` would have with a list in place of each stack, in the order of a
+    pytree; and the names of its own leaves, to which the parts refer by number.
 
     **Arguments:**
 
     - `tree`: any pytree that holds stacks: a model, an optimiser's state, both; arrays or `jax.ShapeDtypeStruct`s.
-    - `known`: refuse a stack none of whose arrays has the shape in which it was built, whose layers have an axis that
-        nothing but its rank tells.
+    - `known`: refuse a stack if none of its arrays has its recorded shape, so that only the rank shows the layer axis.
 
-    **Raises** ValueError where the axis of the layers is not known, or has not as many entries as there are layers.
+    **Raises** ValueError if the axis of the layers is unknown, or its size is not the number of layers.
     """
     leaves, treedef = jax.tree_util.tree_flatten_with_path(tree)
     parts = [Part(at, outline(leaf)) if _is_saved(leaf) else leaf for at, (_, leaf) in enumerate(leaves)]
@@ -96,7 +94,7 @@ def list_form(tree: Any, *, known: bool = False) -> tuple[list[Part], list[str]]
 
 
 def listed(tree: Any) -> Any:
-    """`tree` with a `Listed` in place of each stack, and a `Part` in place of each array and Python number."""
+    """Return `tree` with a `Listed` in place of each stack, and a `Part` in place of each array and Python number."""
     leaves, treedef = jax.tree.flatten(tree)
     parts = [Part(at, outline(leaf)) if _is_saved(leaf) else leaf for at, leaf in enumerate(leaves)]
     return _listed(treedef.unflatten(parts), False)
@@ -104,8 +102,8 @@ def listed(tree: Any) -> Any:
 
 @dataclass(frozen=True)
 class Kind:
-    """The static part of an `ArrayStacked`. `form` is the structure of its one module, each `OwnNumbers` being a leaf,
-    and `nodes` are those leaves. A masked tree has another form and other nodes, but the same kind."""
+    """The static part of an `ArrayStacked`. `form` is the structure of its one module, with each `OwnNumbers` as a
+    leaf, and `nodes` are those leaves. A masked tree has another form and other nodes, but the same kind."""
 
     policy: Any
     level: int
@@ -114,13 +112,13 @@ class Kind:
     nodes: tuple[Any, ...] = field(compare=False)
 
     def stack(self, layers: Sequence[Any], join: Callable[[Sequence[Any], int], Any]) -> ArrayStacked[Any]:
-        """Stack layers that are alike. `join(leaves, axis)` stacks the leaves of all layers along an axis, and gives a
-        leaf with a `shape`. The axis is 0 unless they have the shape of this stack's leaf in one layer."""
+        """Stack equal layers. `join(leaves, axis)` stacks the leaves of all layers along an axis, and returns a leaf
+        with a `shape`. The axis is 0 unless the leaves have the shape of this stack's leaf in one layer."""
         mine = own(self.level)
         try:
             columns = list(zip(*map(self.form.flatten_up_to, layers), strict=True))
             form, nodes = self.form, self.nodes
-        except ValueError:  # an optimiser keeps something else for a layer than one tree of its structure
+        except ValueError:  # an optimiser keeps other state for a layer than one tree of its structure
             columns = list(zip(*map(jax.tree.leaves, layers), strict=True))
             form, nodes = jax.tree.structure(layers[0]), (None,) * len(columns)
         axes: list[int | None] = []
@@ -144,14 +142,14 @@ class Kind:
 
 
 def _axis_like(node: Any, shape: tuple[int, ...]) -> int:
-    """The axis of the layers in a leaf of a stack whose layers have this shape, 0 if they have another."""
+    """Return the layer axis of a leaf of a stack if its layers have this shape, else 0."""
     same = isinstance(node, Part) and node.layers is not None and node.entry(0, node.shape[node.layers]).shape == shape
     return node.layers if same else 0
 
 
 @jax.tree_util.register_pytree_with_keys_class
 class Listed(Sequence[Any]):
-    """The layers of a stack, to whatever walks through pytrees a list of them; with the kind of an `ArrayStacked`."""
+    """The layers of a stack as a list for code that maps over pytrees; with the kind of an `ArrayStacked`."""
 
     def __init__(self, layers: Sequence[Any], stack: Kind | None = None) -> None:
         self._layers = tuple(layers)
@@ -193,7 +191,7 @@ def _listed(tree: Any, known: bool) -> Any:
 
 
 def _with_axes(tree: Any, shapes: Shapes, is_leaf: Any, known: bool) -> tuple[list[Any], Any]:
-    """The leaves of what a stack holds, each `Part` with the axis of its layers, and their structure."""
+    """Return the leaves of a stack's contents, each `Part` with its layer axis, and their structure."""
     leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
     axes = layer_axes(tree, shapes, is_leaf, _shape, known=known)
     marked = [
@@ -213,7 +211,7 @@ def _entry(node: Any, index: int, stack: ArrayStacked[Any]) -> Any:
 
 
 def _of_sequence(stack: BlockSeq[Any], known: bool) -> list[Any]:
-    """The layers of a `BlockSeq`. Filtered or masked, they may have anything in place of an array."""
+    """Return the layers of a `BlockSeq`. Filtered or masked, they may have anything in place of an array."""
 
     def of_row(entry: Any, row: int, count: int) -> Any:
         return jax.tree.map(lambda part: part.entry(row, count) if isinstance(part, Part) else part, entry)
@@ -236,5 +234,5 @@ def _is_saved(leaf: Any) -> bool:
 
 
 def outline(leaf: Any) -> Any:
-    """A leaf with shape and dtype in place of an array."""
+    """Return a leaf with shape and dtype in place of an array."""
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if has_aval(leaf) else leaf

@@ -1,4 +1,4 @@
-"""A stack of layers as the list that it stands for: indexing, walking, taking, and what a list has beside."""
+"""A stack of layers as a list: indexing, iterating, taking, and the other methods of a list."""
 
 import operator
 from abc import abstractmethod
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     Listed = Generic
 
-# What a list offers that would change it in place, and what to write for a stack, which is never changed.
+# Methods of a list that would change it in place, with replacements for a stack, which is immutable.
 _WRITTEN = {
     "append": "layers = Kind.of([*layers, layer])",
     "extend": "layers = Kind.of([*layers, *others])",
@@ -33,34 +33,34 @@ _WRITTEN = {
 
 
 class ListManners(HasLayers, Listed[L]):
-    """What sequences of layers have of a list. A layer is a module of its own, made of its part of the arrays.
+    """The list interface of sequences of layers. A layer is a module of its own, with its part of the arrays.
 
-    To look up a method of a module costs a walk through its tree (equinox makes a pytree of it), so the methods here
-    look in the class.
+    Looking up a method of a module flattens its tree (equinox makes a pytree of it), so the methods here are looked up
+    in the class.
     """
 
     @abstractmethod
     def _take(self, positions: Sequence[int]) -> list[L]:
-        """The layers at these positions, none of which is negative or beyond the end."""
+        """Return the layers at these positions, which are all in range and not negative."""
 
     @abstractmethod
     def _chosen(self, positions: Sequence[int]) -> Any:
-        """A sequence of the layers at these positions, none of which is negative or beyond the end."""
+        """Return a sequence of the layers at these positions, which are all in range and not negative."""
 
     @abstractmethod
     def with_layer(self, index: Any, layer: Any) -> Any:
-        """This sequence with another layer in place of that at `index`."""
+        """Return this sequence with the layer at `index` replaced."""
 
     def get_layer(self, index: Any) -> L:
-        """Layer `index` as a module of its own. Negative indices count from the end; IndexError beyond the ends."""
+        """Return layer `index` as its own module. Negative indices count from the end; IndexError beyond the ends."""
         return type(self)._take(self, [position_of(self, index)])[0]
 
     def take(self, numbers: Iterable[Any]) -> Any:
-        """The sequence of `self[number] for number in numbers`: `for i in range(n): x = self.layers[i](x)` is
+        """Return the sequence of `self[number] for number in numbers`: `for i in range(n): x = self.layers[i](x)` is
         `x = self.layers.take(range(n)).fold(x)`.
 
-        Negative numbers count from the end, a layer may come more than once, and no number at all gives a sequence that
-        does nothing. Where the numbers are those of all layers in order, it is this very sequence.
+        Negative numbers count from the end, a layer may occur more than once, and no numbers give a sequence that does
+        nothing. The numbers of all layers in order give this very sequence.
 
         **Raises** IndexError for a number beyond the ends, as a list does.
         """
@@ -68,7 +68,7 @@ class ListManners(HasLayers, Listed[L]):
         return self if positions == list(range(len(self))) else self._chosen(positions)
 
     def unstacked(self) -> tuple[L, ...]:
-        """All layers, each as a module of its own; a layer that stands at several positions is one object."""
+        """Return all layers, each as a module of its own; a layer at several positions is one object."""
         return tuple(type(self)._take(self, range(len(self))))
 
     @overload
@@ -78,7 +78,7 @@ class ListManners(HasLayers, Listed[L]):
     def __getitem__(self, index: slice) -> list[L]: ...
 
     def __getitem__(self, index: Any) -> L | list[L]:
-        """A layer, or for a slice a list of layers, as of the list that this stands for."""
+        """Return a layer, or for a slice a list of layers, like a list."""
         if isinstance(index, slice):
             return type(self)._take(self, range(*index.indices(len(self))))
         return type(self).get_layer(self, index)
@@ -90,27 +90,27 @@ class ListManners(HasLayers, Listed[L]):
         return iter(type(self).unstacked(self)[::-1])
 
     def __add__(self, other: Any) -> list[Any]:
-        """A list of the layers of both, as of two lists; `Kind.of(one + other)` stacks it."""
+        """Return a list of the layers of both; `Kind.of(one + other)` stacks it."""
         return [*self, *other] if isinstance(other, Iterable) else NotImplemented
 
     def __radd__(self, other: Any) -> list[Any]:
         return [*other, *self] if isinstance(other, Iterable) else NotImplemented
 
     def __mul__(self, times: Any) -> list[L]:
-        """A list with the layers that many times."""
+        """Return a list with the layers repeated `times` times."""
         return list(type(self).unstacked(self)) * operator.index(times)
 
     __rmul__ = __mul__
 
     def index(self, layer: Any, start: int = 0, stop: int | None = None) -> int:
-        """The position of the first layer that is equal to this one, leaf by leaf. Raises ValueError without any."""
+        """Return the position of the first layer equal to this one, leaf by leaf. Raises ValueError without any."""
         for position in range(*slice(start, stop).indices(len(self))):
             if _equal(type(self).get_layer(self, position), layer):
                 return position
         raise ValueError(f"none of the {len(self)} layers is equal to the given {type(layer).__qualname__}")
 
     def count(self, layer: Any) -> int:
-        """How many layers are equal to this one, leaf by leaf."""
+        """Count the layers that are equal to this one, leaf by leaf."""
         return sum(_equal(one, layer) for one in type(self).unstacked(self))
 
     def __contains__(self, layer: Any) -> bool:
@@ -128,7 +128,7 @@ class ListManners(HasLayers, Listed[L]):
             "layers that stay"
         )
 
-    if not TYPE_CHECKING:  # to a type checker an unknown attribute is an error as it is
+    if not TYPE_CHECKING:  # type checkers report unknown attributes anyway
 
         def __getattr__(self, name: str) -> Any:
             kind = type(self).__name__
@@ -145,7 +145,7 @@ Sequence.register(ListManners)  # type: ignore[type-abstract]
 
 
 def position_of(layers: Any, index: Any) -> int:
-    """The position that an index means, as for a list. Raises IndexError beyond the ends."""
+    """Return the position for an index, as for a list. Raises IndexError beyond the ends."""
     position = operator.index(index)
     if not -len(layers) <= position < len(layers):
         raise IndexError(f"layer {position} is out of range: there are {len(layers)} layers")

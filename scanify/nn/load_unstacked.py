@@ -1,4 +1,4 @@
-"""Old checkpoints, of lists of layers, loaded into models that have stacks in their place."""
+"""Load old checkpoints, of lists of layers, into models that have stacks in their place."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,26 +28,27 @@ def load_unstacked(path_or_file: str | Path | IO[bytes], like: T, prefix: str = 
 
 
 def load_unstacked(path_or_file: str | Path | IO[bytes], like: Any, prefix: str = "") -> Any:
-    """`like` with what was saved of it when it had a list of layers in place of each `ArrayStacked` and `BlockSeq`.
+    """Return `like` filled from a file that was saved with a list of layers in place of each stack.
 
         model = scanify.nn.load_unstacked("old.eqx", eqx.filter_eval_shape(GPT, config, key=key))
 
     **Arguments:**
 
-    - `path_or_file`: a file of `equinox.tree_serialise_leaves`, a safetensors file or a NumPy archive, whose names are
-        those of `to_state_dict(old_model)`. An open binary file holds Equinox's leaves from where it stands.
-    - `like`: what to fill: the rewritten model, or any pytree that holds it, as `(model, optimiser_state)`; with arrays
-        or `jax.ShapeDtypeStruct`s. Arrays are sharded as those that they replace. A function without arguments that
-        returns it is run without weights (`eqx.filter_eval_shape`), and shows along which axes the layers lie in an
-        ensemble with as many members as layers; a tree does only if it is marked (`scanify.nn.members_first`).
-    - `prefix`: for files with names, what those of `like` begin with.
+    - `path_or_file`: a file of `equinox.tree_serialise_leaves`, a safetensors file or a NumPy archive with the names
+        of `to_state_dict(old_model)`. An open binary file holds Equinox's leaves from its current position.
+    - `like`: the tree to fill: the rewritten model, or any pytree that holds it, such as `(model, optimiser_state)`;
+        with arrays or `jax.ShapeDtypeStruct`s. Arrays get the sharding of those they replace. A function without
+        arguments that returns it is run without weights (`eqx.filter_eval_shape`), and shows along which axes the
+        layers lie in an ensemble with as many members as layers; a tree does only if it is marked
+        (`scanify.nn.members_first`).
+    - `prefix`: for files with names, the prefix of the names of `like`.
 
-    Equinox's leaves are read one after another: no more is in memory than what is loaded and the largest of them. Of
-    files with names all arrays are read before they are stacked.
+    Equinox's leaves are read one after another: only the loaded leaves and the largest of them are in memory. For files
+    with names, all arrays are read before they are stacked.
 
-    **Raises** ValueError where the file has other leaves than the list form of `like`, naming those that are missing or
-    have another shape or dtype, and where an axis of layers is not known; nothing is cast. `scanify convert` makes a
-    new file of an old one.
+    **Raises** ValueError if the file has other leaves than the list form of `like`, naming those that are missing or
+    have another shape or dtype, and if an axis of layers is unknown; nothing is cast. `scanify convert` makes a new
+    file from an old one.
     """
     tree = _built(like)
     try:
@@ -59,7 +60,7 @@ def load_unstacked(path_or_file: str | Path | IO[bytes], like: Any, prefix: str 
 
 
 def _built(like: Any) -> Any:
-    """The tree that is given, or that a function builds. A model can be called, too, but it is no leaf."""
+    """Return the given tree, or the one that a function builds. A model can be callable, too, but it is not a leaf."""
     if not callable(like) or not jax.tree_util.all_leaves([like]):
         return like
 
@@ -98,7 +99,7 @@ def _from_file(file: IO[bytes], like: T) -> T:
 
 
 class _NamedArrays(Mapping[str, Any]):
-    """The arrays of a file by name, each read when it is asked for."""
+    """The arrays of a file by name, each read on access."""
 
     def __init__(self, opened: Any, like: Any, prefix: str) -> None:
         self._expected = to_state_dict(jax.tree.map(outline, like), prefix)

@@ -1,4 +1,4 @@
-"""The members of an ensemble are in front of its layers: a mark says so, or the function that builds it shows it."""
+"""Mark the members of an ensemble as in front of its layers, or find that out with the function that builds it."""
 
 import dataclasses
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
-"""Stacks that are built longer than they are, so that the axis of their layers shows by its size.
+"""Stacks that are built with extra layers, so that the size of the layer axis identifies it.
 
-Where a program is traced for its shapes alone, a length that no other axis has tells the axis of the layers from those
-that `jax.vmap` and its like have added.
+If a program is traced for its shapes alone, a length that no other axis has distinguishes the layer axis from those
+that `jax.vmap` and similar functions have added.
 """
 
 from contextlib import AbstractContextManager
@@ -15,10 +15,10 @@ _contexts: list[Any] = []
 
 
 def padding_to(length: int) -> AbstractContextManager[None]:
-    """A context in which each stack that is built has as many layers, repetitions of the last one.
+    """Return a context in which each stack is built with `length` layers, by repeating the last one.
 
-    A context of jax is part of the keys of its caches: a jitted constructor is traced again, and not kept for later. It
-    is made when it is needed, because everything is traced again once there is a new one.
+    A context of jax is part of the keys of its caches: a jitted constructor is traced again, and not cached for later.
+    It is created on first use, because a new context makes jax trace everything again.
     """
     if not _contexts:
         _contexts.append(jax.make_user_context(None))
@@ -37,5 +37,5 @@ def padded(stack: S) -> S:
 
 
 def repeated_last(count: int, length: int) -> list[int]:
-    """The positions of `count` layers, and the last one again up to `length`."""
+    """Return the positions of `count` layers, with the last one repeated up to `length`."""
     return [min(at, count - 1) for at in range(length)]

@@ -1,4 +1,4 @@
-"""Many equal layers as one layer whose array leaves have a leading axis, and back."""
+"""Stack equal layers into one layer whose array leaves have a leading axis, and take layers out again."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -18,14 +18,14 @@ M = TypeVar("M", bound=eqx.Module)
 
 
 def stack_layers(layers: list[M]) -> M:
-    """One module with every array leaf stacked along a new leading axis, every other leaf and static field shared. The
-    list, of one layer at least, is emptied, so that layers that nobody else holds are gone when they have been stacked.
+    """Stack every array leaf along a new leading axis; other leaves and static fields are shared. The list of at least
+    one layer is emptied, so that layers without other references are freed once they are stacked.
 
     An array that is sharded over a mesh keeps its sharding; the new axis is not sharded.
 
     Raises:
         TypeError: an element is not an Equinox module.
-        ValueError: a layer or an array stands in the list more than once, or layers differ in anything but the values
+        ValueError: a layer or an array occurs more than once in the list, or layers differ in anything but the values
             of their arrays. The message names the key path, the layers and both values.
     """
     for index, layer in enumerate(layers):
@@ -45,7 +45,7 @@ def stack_layers(layers: list[M]) -> M:
 
 
 def differ_in_arrays(layers: Sequence[M]) -> Sequence[M]:
-    """The layers themselves. Raises ValueError where they differ in anything but the values of their arrays."""
+    """Return the layers. Raises ValueError if they differ in anything but the values of their arrays."""
     for index, layer in enumerate(layers):
         difference = first_difference(layers[0], layer)
         if difference is not None:
@@ -59,7 +59,7 @@ def differ_in_arrays(layers: Sequence[M]) -> Sequence[M]:
 
 
 def _refuse_sharing(layers: Sequence[Any]) -> None:
-    """Stacking copies: what is one object now would be trained as many (equinox FAQ, "sharing layers")."""
+    """Refuse shared objects: stacking copies them, so they would be trained apart (equinox FAQ, "sharing layers")."""
     seen: dict[int, int] = {}
     arrays: dict[int, tuple[int, Any]] = {}
     for index, layer in enumerate(layers):
@@ -71,7 +71,7 @@ def _refuse_sharing(layers: Sequence[Any]) -> None:
         seen[id(layer)] = index
         for path, leaf in jax.tree_util.tree_flatten_with_path(layer)[0]:
             if not is_array(leaf) or not jnp.issubdtype(leaf.dtype, jnp.inexact):
-                continue  # what has no gradient is not untied by a copy
+                continue  # a copy does not untie values without a gradient
             other = arrays.setdefault(id(leaf), (index, path))
             if other[0] != index:
                 raise ValueError(
@@ -82,7 +82,7 @@ def _refuse_sharing(layers: Sequence[Any]) -> None:
 
 
 def _refuse_mixed(first: Any, columns: Sequence[Sequence[Any]]) -> None:
-    """A stack has one array for all layers, which is of numpy or of jax: filters for `jax.Array` tell them apart."""
+    """Refuse columns of numpy and jax arrays: a stack has one array for all layers, and `jax.Array` filters differ."""
     for (path, _), column in zip(jax.tree_util.tree_flatten_with_path(first)[0], columns, strict=True):
         kinds = [is_numpy(leaf) for leaf in column]
         if any(kinds) and not all(kinds):
@@ -96,15 +96,15 @@ def _refuse_mixed(first: Any, columns: Sequence[Sequence[Any]]) -> None:
 
 
 def is_stacked(leaf: Any) -> bool:
-    """Whether a leaf of a stack has the layers along axis 0.
+    """True if a leaf of a stack has the layers along axis 0.
 
-    An array without axes is a whole number that all layers share: `jax.jit` makes arrays of a module's Python numbers.
+    An array without axes is an integer that all layers share: `jax.jit` makes arrays of a module's Python numbers.
     """
     return has_aval(leaf) and leaf.ndim > 0
 
 
 def with_own_numbers(stacked: M, num_layers: int) -> tuple[M, int]:
-    """A stack's one module with an `OwnNumbers` for each Python number that has a gradient, and its level."""
+    """Replace each Python number with a gradient by an `OwnNumbers`, and return the module with its level."""
     found = jax.tree.leaves(stacked, is_leaf=lambda node: isinstance(node, OwnNumbers | HasLayers))
     mine = [node.level for node in found if isinstance(node, OwnNumbers)]
     level: int = mine[0] if mine else level_above(found)
@@ -116,7 +116,7 @@ def with_own_numbers(stacked: M, num_layers: int) -> tuple[M, int]:
 
 
 def as_one_layer(stacked: M, level: int) -> M:
-    """The stack as the body of a scan takes it apart: what is per layer has the layers along axis 0."""
+    """Return the stack as the xs of a scan: per-layer values have the layers along axis 0."""
 
     def one(path: Any, node: Any) -> Any:
         return node.as_one(path_text(path)) if isinstance(node, OwnNumbers) and node.level == level else node
@@ -126,14 +126,14 @@ def as_one_layer(stacked: M, level: int) -> M:
 
 
 def take_layers(stacked: M, positions: Sequence[int], level: int) -> list[M]:
-    """The layers at these positions, each as a module of its own."""
+    """Return the layers at these positions, each as a module of its own."""
     nodes, treedef = jax.tree.flatten(stacked, is_leaf=own(level))
     columns = [entries(node, positions, level) for node in nodes]
     return [jax.tree.unflatten(treedef, [column[at] for column in columns]) for at in range(len(positions))]
 
 
 def entries(node: Any, positions: Sequence[int], level: int) -> Sequence[Any]:
-    """What the layers at these positions have of a leaf of a stack."""
+    """Return the entries of a leaf of a stack for the layers at these positions."""
     if own(level)(node):
         return [node[position] for position in positions]
     refuse_wrapped(node)
@@ -141,7 +141,7 @@ def entries(node: Any, positions: Sequence[int], level: int) -> Sequence[Any]:
 
 
 def take_traced(stacked: M, index: Any, level: int) -> M:
-    """The layer at a traced index, which is clamped to the ends, as jax does."""
+    """Return the layer at a traced index, which is clamped to the ends, as in jax."""
 
     def take(leaf: Any) -> Any:
         if not is_stacked(leaf):

@@ -1,7 +1,7 @@
-"""Arrays of a model by name, with a name for each layer of a stack: `layers.3.attn.weight`.
+"""The arrays of a model by name, with a name for each layer of a stack: `layers.3.attn.weight`.
 
-The names are those of the same model with a list of layers where it has a stack, so that checkpoints go both ways.
-`haliax.nn.Stacked` names its layers so too (stanford-crfm/haliax, src/haliax/nn/scan.py, `_unstack_state_dict`).
+The names are the same as for a model with a list of layers in place of each stack, so checkpoints work both ways.
+`haliax.nn.Stacked` uses such names too (stanford-crfm/haliax, src/haliax/nn/scan.py, `_unstack_state_dict`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,21 +23,21 @@ _SHOWN = 5  # names in a message
 
 
 def to_state_dict(tree: T, prefix: str = "", *, stacked: bool = False) -> dict[str, Any]:
-    """The arrays of a pytree by name: field names, keys and indices on the way to them, with dots between.
+    """Return the arrays of a pytree by name: field names, keys and indices on the path, joined by dots.
 
     **Arguments:**
 
     - `tree`: a stack, or any pytree that holds stacks, such as a model.
-    - `prefix`: what all names begin with: `to_state_dict(model.layers, "layers")`.
-    - `stacked`: False for a name for each layer, `layers.3.attn.weight` of shape `(...)`, as a list of layers has;
+    - `prefix`: the prefix of all names: `to_state_dict(model.layers, "layers")`.
+    - `stacked`: False for a name for each layer, `layers.3.attn.weight` of shape `(...)`, as with a list of layers;
         True for one for all of them, `layers.attn.weight` of shape `(num_layers, ...)`. A `BlockSeq` has a name for
-        each layer in both, as its layers need not have the same arrays.
+        each layer in both, since its layers need not have the same arrays.
 
-    Numbers, functions and static fields are no part of it. Works under `jax.jit` and `jax.eval_shape`, and on
+    Numbers, functions and static fields are not included. It works under `jax.jit` and `jax.eval_shape`, and on
     `jax.ShapeDtypeStruct`s.
 
-    **Raises** ValueError where two arrays would have the same name, where an array of a stack does not have the layers
-    along axis 0, and where there is no name: the tree is an array itself, and `prefix` is empty.
+    **Raises** ValueError if two arrays would have the same name, if an array of a stack does not have the layers along
+    axis 0, and if there is no name: the tree is an array itself, and `prefix` is empty.
     """
     found: dict[str, Any] = {}
     for name, leaf in _named(tree, prefix, stacked):
@@ -48,17 +48,17 @@ def to_state_dict(tree: T, prefix: str = "", *, stacked: bool = False) -> dict[s
 
 
 def from_state_dict(tree: T, state_dict: Mapping[str, Any], prefix: str = "", *, stacked: bool = False) -> T:
-    """`tree` with its arrays replaced by those of `state_dict`; the inverse of `to_state_dict`.
+    """Replace the arrays of `tree` by those in `state_dict`; the inverse of `to_state_dict`.
 
     **Arguments:**
 
-    - `tree`: what to fill, with arrays or `jax.ShapeDtypeStruct`s (`eqx.filter_eval_shape`) of the shapes and dtypes
-        that are expected. Numpy arrays stay such; all others become jax arrays, sharded as those that they replace.
-    - `state_dict`: arrays by name. Names that do not begin with `prefix` and a dot are of no concern here.
-    - `prefix`, `stacked`: those that it was made with.
+    - `tree`: the tree to fill, with arrays or `jax.ShapeDtypeStruct`s (`eqx.filter_eval_shape`) of the expected shapes
+        and dtypes. Numpy arrays stay numpy; all others become jax arrays, with the sharding of those they replace.
+    - `state_dict`: arrays by name. Names that do not begin with `prefix` and a dot are ignored.
+    - `prefix`, `stacked`: as passed to `to_state_dict`.
 
-    **Raises** ValueError naming the names that are missing, those that are not of this tree (a 13th layer for a stack
-    of 12), and those whose arrays have another shape or dtype. Nothing is cast, left out, or used twice.
+    **Raises** ValueError naming missing names, names that are not part of this tree (a 13th layer for a stack of 12),
+    and names whose arrays have another shape or dtype. Nothing is cast, left out, or used twice.
     """
     shapes = jax.tree.map(_shape, tree)
     expected = to_state_dict(shapes, prefix, stacked=stacked)
@@ -77,7 +77,7 @@ def from_state_dict(tree: T, state_dict: Mapping[str, Any], prefix: str = "", *,
 
 
 def _named(tree: Any, prefix: str, stacked: bool, within: bool = False) -> Iterator[tuple[str, Any]]:
-    """`within`: the arrays have the axis of a stack around them, before those of their own."""
+    """Yield the named arrays. `within`: the arrays have the axis of an outer stack in front of their own."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_stack)[0]:
         name = _name(prefix, path)
         if isinstance(leaf, BlockSeq):
@@ -101,7 +101,7 @@ def _named(tree: Any, prefix: str, stacked: bool, within: bool = False) -> Itera
 
 
 def _fill(shapes: Any, given: Mapping[str, Any], prefix: str, stacked: bool) -> Any:
-    """`shapes` with the arrays of `given` in place of the `jax.ShapeDtypeStruct`s, those of stacks stacked."""
+    """Fill `shapes` with the arrays of `given`, stacked for stacks."""
 
     def fill(path: Any, leaf: Any) -> Any:
         name = _name(prefix, path)
@@ -170,7 +170,7 @@ def _other_names(
 
 
 def _prefixes(names: Mapping[str, Any], prefix: str) -> str:
-    """What the names begin with, where none begins with the prefix that was asked for."""
+    """List the prefixes of the names, if none begins with the requested one."""
     if not names:
         return "The state dict is empty"
     depth = prefix.count(".") + 1
@@ -193,7 +193,7 @@ def _array(value: Any) -> Any:
 
 
 def filled_like(leaf: Any, value: Any) -> Any:
-    """`value` in the form of the leaf that it replaces."""
+    """Convert `value` to the kind of leaf that it replaces."""
     if not has_aval(leaf):
         return leaf
     if is_numpy(leaf):
@@ -202,4 +202,4 @@ def filled_like(leaf: Any, value: Any) -> Any:
     if isinstance(sharding, jax.sharding.NamedSharding):
         return jax.device_put(value, sharding)
     array = jnp.asarray(value)
-    return array if array.dtype == leaf.dtype else np.asarray(value)  # a float64 without x64 stays as it is
+    return array if array.dtype == leaf.dtype else np.asarray(value)  # a float64 without x64 is kept

@@ -1,1 +1,1 @@
-"""Arguments of a sequence of layers: what is shared, and what each layer gets."""
+"""Arguments of a sequence of layers: shared ones and per-layer ones."""

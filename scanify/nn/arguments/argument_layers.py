@@ -1,4 +1,4 @@
-"""An argument taken apart layer by layer: a list, a stack of any kind, or a pytree that holds stacks anywhere."""
+"""Split an argument by layer: a list, a stack of any kind, or a pytree that contains stacks."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from scanify.nn.trees.key_order import ordered
 
 
 def layer_elements(value: Any, axis: int, num_layers: int, what: str) -> list[Any]:
-    """What each layer gets of an argument for which `has_elements` holds, with a `Ref` for each array.
+    """Return each layer's element of an argument for which `has_elements` holds, with a `Ref` for each array.
 
-    Raises ValueError for another axis than 0, and where there are more or fewer elements than layers.
+    Raises ValueError for an axis other than 0, and if the numbers of elements and layers differ.
     """
     if axis != 0:
         kind = "list" if is_list_of_layers(value) else "stack"
@@ -35,8 +35,8 @@ def layer_elements(value: Any, axis: int, num_layers: int, what: str) -> list[An
 
 
 def _within(value: Any, num_layers: int, what: str) -> list[Any]:
-    """A pytree with stacks among its leaves: each layer gets it with a layer in place of each, and with its part of
-    the arrays beside them."""
+    """Split a pytree with stacks among its leaves: each layer gets it with a layer in place of each stack, and with its
+    entries of the other arrays."""
     leaves, treedef = jax.tree.flatten(value, is_leaf=is_stack)
     refuse_other_leaves([None if is_stack(leaf) or eqx.is_array(leaf) else leaf for leaf in leaves], what)
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(value, is_leaf=is_stack)[0]]

@@ -1,4 +1,4 @@
-"""Arguments of a scan over layers: which are shared by all layers, and along which axis the others are taken apart."""
+"""Arguments of a scan over layers: whether all layers share them, or along which axis they are split."""
 
 import inspect
 import operator
@@ -29,16 +29,16 @@ def split_arguments(
     *,
     names: Sequence[str] = (),
 ) -> tuple[Any, Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]]:
-    """Separate what is scanned over from what every layer sees as it is.
+    """Separate the xs of a scan from arguments that every layer sees unchanged.
 
-    Returns the per-layer arrays as a pytree with the layers along axis 0, and a function that gives, from one slice of
-    that pytree, the arguments of one layer. Arguments with axis None are closed over, unchanged: a bool stays a bool.
-    A stack of any kind, wherever it stands in an argument with an axis, is the sequence of its layers. `names` are
-    those of the positional parameters, for messages.
+    Returns the per-layer arrays as a pytree with the layers along axis 0, and a function from one slice of that pytree
+    to the arguments of one layer. Arguments with axis None are closed over, unchanged: a bool stays a bool. A stack of
+    any kind, anywhere in an argument with an axis, is the sequence of its layers. `names` are the names of the
+    positional parameters, for messages.
 
     Raises:
         TypeError: `in_axes` does not fit the arguments, or an argument with an axis is not made of arrays.
-        ValueError: an axis is out of range or has another size than `num_layers`.
+        ValueError: an axis is out of range, or its size is not `num_layers`.
     """
     args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
 
@@ -59,12 +59,12 @@ def split_arguments(
 
 
 def argument_texts(names: Sequence[str], count: int) -> list[str]:
-    """What the positional arguments are called in messages."""
+    """Return the names of the positional arguments in messages."""
     return [f"argument `{name}`" for name in names] + [f"argument {index}" for index in range(len(names), count)]
 
 
 def parameter_names(function: Callable[..., Any], skip: int) -> list[str]:
-    """The names of the positional parameters after the first `skip`, as far as they can be known."""
+    """Return the names of the positional parameters after the first `skip`, if they can be known."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -74,7 +74,7 @@ def parameter_names(function: Callable[..., Any], skip: int) -> list[str]:
 
 
 def normal_axes(in_axes: InAxes, count: int, names: Sequence[str]) -> tuple[tuple[Axis, ...], dict[str, Axis]]:
-    """One axis for each argument. A pair whose second part is a mapping is `(args_axes, kwargs_axes)`."""
+    """Return one axis for each argument. A pair whose second part is a mapping is `(args_axes, kwargs_axes)`."""
     kwargs_axes: Mapping[str, Any] = dict.fromkeys(names)
     args_axes: Any = in_axes
     if isinstance(in_axes, list | tuple) and len(in_axes) == 2 and isinstance(in_axes[1], Mapping):
@@ -97,7 +97,7 @@ def normal_axes(in_axes: InAxes, count: int, names: Sequence[str]) -> tuple[tupl
 
 
 def _axis(axis: Any) -> Axis:
-    """None or an integer, those of numpy included."""
+    """Return None or an integer, also for integers of numpy."""
     if axis is None:
         return None
     try:
@@ -123,21 +123,21 @@ def _per_layer(value: Any, axis: Axis, num_layers: int, what: str) -> tuple[Any,
     if has_elements(value):
         arrays, static = eqx.partition(stack_elements(layer_elements(value, axis, num_layers, what), what), is_array)
         return arrays, lambda part: plain(eqx.combine(part, static))
-    arrays, static = eqx.partition(value, is_array)  # of None, as `key=None` at inference, nothing: it stays None
+    arrays, static = eqx.partition(value, is_array)  # None, as for `key=None` at inference, stays None
     refuse_other_leaves(static, what)
     moved = jax.tree_util.tree_map_with_path(lambda path, leaf: moved_leaf(leaf, axis, num_layers, what, path), arrays)
     return moved, lambda part: eqx.combine(part, static)
 
 
 class ElementsDiffer(ValueError):
-    """What layers get differs in more than the values of arrays and numbers."""
+    """The elements of layers differ in more than the values of arrays and numbers."""
 
 
 def stack_elements(elements: Sequence[Any], what: str) -> Any:
-    """What each layer gets, with a `Ref` for each array, as one pytree.
+    """Stack the elements of all layers, with a `Ref` for each array, into one pytree.
 
-    Arrays are stacked, and so are Python numbers that differ from layer to layer, as weak-typed arrays. What is the
-    same for all layers stays as it is: a layer can branch on it as in the loop.
+    Arrays are stacked, and so are Python numbers that differ from layer to layer, as weak-typed arrays. Values that are
+    the same for all layers are kept: a layer can branch on them as in the loop.
     """
     leaves = [jax.tree.leaves(element) for element in elements]
     varying = [
@@ -168,6 +168,6 @@ def _shape(leaf: Any) -> Any:
 def _with_arrays(element: Any, varying: Sequence[bool]) -> Any:
     leaves, treedef = jax.tree.flatten(element)
     if len(leaves) != len(varying):
-        return element  # of another structure, which is told by whoever compares
+        return element  # of another structure, which the comparison reports
     converted = [Ref(jnp.asarray(leaf)) if vary else leaf for leaf, vary in zip(leaves, varying, strict=True)]
     return jax.tree.unflatten(treedef, converted)

@@ -1,4 +1,4 @@
-"""What the layers of a stack are built of: which arguments of their constructor have an entry for each layer."""
+"""Arguments of the constructor of a stack's layers: which of them have an entry for each layer."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from scanify.nn.trees.leaves import aval_text, has_aval, is_array
 def constructor_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any, count: int, names: Sequence[str]
 ) -> tuple[Any, Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]]:
-    """What each layer is built with its own of, and what makes the arguments of one constructor call of one's part."""
+    """Return the per-layer arguments of a constructor, and a function from one layer's part to all of its arguments."""
     if isinstance(in_axes, str):
         if in_axes not in ("keys", "by shape"):
             raise TypeError(f"expected `in_axes` to be 'by shape', 'keys' or axes, got {in_axes!r}")
@@ -43,7 +43,7 @@ def _has_keys(leaf: Any, num_layers: int) -> bool:
 
 
 def _are_keys(node: Any, num_layers: int) -> bool:
-    """Whether it is a list of PRNG keys, one for each layer."""
+    """True for a list of PRNG keys, one for each layer."""
     return isinstance(node, list | tuple) and len(node) == num_layers and all(map(_is_key, node))
 
 
@@ -65,7 +65,7 @@ def _refuse_one_key(given: Any, num_layers: int, names: Sequence[str]) -> None:
         if not is_array(leaf):
             continue
         typed = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        # A raw key is as long as a stack of two (threefry) or four (rbg) layers: each would be given one number.
+        # A raw key is as long as a stack of two (threefry) or four (rbg) layers: each would get one number.
         if _is_raw(leaf) or (typed and not _has_layers(leaf, num_layers)):
             raise ValueError(
                 f"expected a PRNG key for each of the {num_layers} layers, got {aval_text(leaf)} for all of them at "
@@ -75,7 +75,7 @@ def _refuse_one_key(given: Any, num_layers: int, names: Sequence[str]) -> None:
 
 
 def _where(path: Sequence[Any], names: Sequence[str]) -> str:
-    """An argument by its name, with the key path in it; `path` is one in `(args, kwargs)`."""
+    """Name an argument, with the key path in it; `path` is a path in `(args, kwargs)`."""
     which, position, *rest = path
     if which.idx == 1:
         name = position.key

@@ -1,4 +1,4 @@
-"""The arrays that each layer of a sequence reads, and how those of many layers become one array to scan over."""
+"""The arrays that each layer of a sequence reads, and how the arrays of many layers become one array to scan over."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,36 +16,36 @@ from scanify.nn.trees.structs import row_struct, struct
 
 @dataclass(frozen=True, eq=False)
 class Ref:
-    """One layer's array: entry `row` of `source`, or `source` itself where there is no row."""
+    """One layer's array: entry `row` of `source`, or `source` itself if `row` is None."""
 
     source: Any
     row: int | None = None
 
     def struct(self) -> jax.ShapeDtypeStruct:
-        """Its shape and dtype, without taking it."""
+        """Return its shape and dtype, without indexing."""
         return struct(self.source) if self.row is None else row_struct(self.source)
 
     @property
     def weak_type(self) -> bool:
-        """Whether its type is weak, as that of its struct."""
+        """True if its type is weak, like the type of its struct."""
         return bool(getattr(self.source, "weak_type", False))
 
 
 def entries_of(stacked: Any, count: int) -> list[Any]:
-    """A pytree of arrays with layers along axis 0, layer by layer, with a `Ref` for each array."""
+    """Split a pytree of arrays with layers along axis 0 by layer, with a `Ref` for each array."""
     return [jax.tree.map(lambda array, row=row: Ref(array, row), stacked) for row in range(count)]
 
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """An array that all layers of a scan read: it is not scanned over, and its gradients add up."""
+    """An array that all layers of a scan read: it is not scanned over, and its gradients are summed."""
 
     array: Any
 
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """What the layers of one run have of the rows of a period: `count` rows from `start` on of block `block`."""
+    """The rows of a period that the layers of one run read: `count` rows from `start` on in block `block`."""
 
     block: int
     start: int
@@ -64,9 +64,9 @@ class _Rows:
 
 
 class Inputs:
-    """Gives arrays to the parts of a program, each of which reads the refs of some layers.
+    """Provides the arrays for the parts of a program, each of which reads the refs of some layers.
 
-    A source whose entries go to the parts in order is taken apart by one `lax.split`, whose transpose is one
+    A source whose entries belong to the parts in order is split by one `lax.split`, whose transpose is one
     concatenation; slices would add up a padded copy of the whole stack for each part.
     """
 
@@ -101,14 +101,14 @@ class Inputs:
                 self._pieces[source, part] = (piece, start)
 
     def one(self, ref: Ref, part: int) -> Any:
-        """The array of a single layer."""
+        """Return the array of a single layer."""
         if ref.row is None:
             return jnp.asarray(ref.source)
         array, start = self._piece(ref, part)
         return array[ref.row - start]
 
     def many(self, refs: Sequence[Ref], shape: tuple[int, ...], part: int) -> Any:
-        """The arrays of many layers with leading axes `shape`, or one `Shared`."""
+        """Return the arrays of many layers with leading axes `shape`, or one `Shared`."""
         if all(ref.source is refs[0].source and ref.row == refs[0].row for ref in refs):
             return Shared(self.one(refs[0], part))
         if any(ref.row is None or ref.source is not refs[0].source for ref in refs):
@@ -121,11 +121,12 @@ class Inputs:
     def in_periods(
         self, runs: Sequence[Sequence[Sequence[Ref]]], shapes: Sequence[tuple[int, int]], part: int
     ) -> tuple[list[list[Any]], list[Any]]:
-        """What the runs of a period read, and the blocks that their `Slot`s are in, each with one entry for a period.
+        """Return the inputs of the runs of a period, and the blocks that their `Slot`s refer to, with one entry per
+        period.
 
-        For each run and each of its inputs `runs` has the refs of all layers, and `shapes` how many periods there are
-        and layers in one. Rows that follow one another are reshaped, so that nothing is copied; what else a run reads
-        is as `many` gives it.
+        For each run and each of its inputs, `runs` has the refs of all layers; `shapes` has the number of periods and
+        of layers in one. Consecutive rows are reshaped, so that nothing is copied; other inputs of a run are those of
+        `many`.
         """
         regular = [[self._regular(refs, shape, part) for refs in run] for run, shape in zip(runs, shapes, strict=True)]
         found: dict[tuple[int, int], list[_Rows]] = {}
@@ -162,7 +163,7 @@ class Inputs:
         return _Rows(array, first, step, shape[1], shape[0]) if step > 0 and np.array_equal(rows, regular) else None
 
     def stacked(self, refs: Sequence[Ref]) -> Any:
-        """The arrays with one leading axis, in the form and the sharding that they have."""
+        """Stack the arrays along a leading axis, keeping their kind and sharding."""
         rows = [ref.row for ref in refs]
         if any(row is None or ref.source is not refs[0].source for row, ref in zip(rows, refs, strict=True)):
             return stack_leaves([ref.source if ref.row is None else self.one(ref, 0) for ref in refs])
@@ -174,7 +175,7 @@ class Inputs:
 
 
 def rows_of(array: Any, rows: np.ndarray[Any, Any]) -> Any:
-    """`array[rows]`, as a slice where the rows are regular: that has a cheap transpose."""
+    """Return `array[rows]`, as a slice if the rows are regular, which has a cheap transpose."""
     if rows.ndim == 1 and np.array_equal(rows, np.arange(array.shape[0])):
         return array
     flat = rows.ravel()

@@ -30,7 +30,7 @@ def moved_leaf(leaf: Any, axis: int, num_layers: int, what: str, path: Any) -> A
 
 
 def _remedy(leaf: Any, num_layers: int) -> str:
-    """One key for all layers would be used again in each, so it is split."""
+    """Suggest a fix. A key for all layers is to be split, since each layer would use it again."""
     typed = leaf.ndim == 0 and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     raw = leaf.dtype == jnp.uint32 and leaf.shape in ((2,), (4,))
     if typed or raw:

@@ -1,4 +1,4 @@
-"""Arguments of a sequence of layers that need not be equal: what is shared, and what each layer gets."""
+"""Arguments of a sequence of layers that need not be equal: shared ones and per-layer ones."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,13 +20,13 @@ def per_layer_arguments(
     *,
     names: Sequence[str],
 ) -> tuple[list[Arguments], Callable[[Any], Arguments]]:
-    """The arguments of each layer without those that all share, arrays replaced by `Ref`s; and a function that puts
-    the shared ones back.
+    """Return the arguments of each layer without the shared ones, with `Ref`s for arrays; and a function that adds the
+    shared ones.
 
-    With axis 0 a list or tuple has one element for each layer, which may be of any structure, as in a Python loop. A
-    stack has its layers, wherever it stands. An array (or a pytree of arrays) is taken apart along its axis.
+    With axis 0, a list or tuple has one element for each layer, which may have any structure, as in a Python loop. A
+    stack is split into its layers, wherever it occurs. An array (or a pytree of arrays) is split along its axis.
 
-    Raises as `scanify.nn.arguments.axes.split_arguments`, and ValueError for lists of another length.
+    Raises the errors of `scanify.nn.arguments.axes.split_arguments`, and ValueError for lists of another length.
     """
     args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
     texts = argument_texts(names, len(args))

@@ -1,1 +1,1 @@
-"""A switch for debugging: each layer of a scan is looked at while it runs."""
+"""A debugging switch: check each layer of a scan while it runs."""

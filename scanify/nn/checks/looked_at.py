@@ -1,4 +1,4 @@
-"""A traced layer, run operation by operation, with a look at what each gives."""
+"""Run a traced layer operation by operation, and check each result."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ Step = Callable[[Any, Any], tuple[Any, Any, Any]]
 
 
 def looked_at(step: Step, xs: Any, length: int, reverse: bool) -> tuple[Step, Any]:
-    """A step of a scan, and what is scanned over, with a look at each layer where that was asked for, and as they are
-    where it was not. The step gives arrays, and with them what is no array."""
+    """Wrap a step of a scan and its xs to check each layer, if checks are on. The step returns arrays, and the leaves
+    that are not arrays."""
     report = who_is_told()
     if report is None:
         return step, xs
@@ -50,10 +50,10 @@ def run_with_a_look(
     told: Callable[[int, str, str], None],
     source: Any = None,
 ) -> list[Any]:
-    """What the jaxpr computes, and a callback with what of it is NaN. The first `carried` of `arrays` are the carry.
+    """Evaluate the jaxpr, with a callback that reports NaNs. The first `carried` of `arrays` are the carry.
 
-    `source` is the jaxpr that it was made from, equation by equation, where that knows the lines of the source.
-    `told(number, kind, text)` is called where there is something to tell: of "carry", "own" arrays or an "operation".
+    `source` is the jaxpr that it was made from, equation by equation, if that one knows the lines of the source.
+    `told(number, kind, text)` is called for each report: of "carry", "own" arrays or an "operation".
     """
     values: dict[Any, Any] = {}
     values.update(zip(jaxpr.constvars, consts, strict=True))
@@ -96,7 +96,7 @@ def _judge(places: Sequence[str], told: Callable[[int, str, str], None], number:
 
 
 def tell_once(report: Report, seen: set[int], first: int, number: int, kind: str, text: str) -> None:
-    """Tell of each layer once, and of a NaN in the carry at the first layer alone: any other was told of before."""
+    """Report each layer once, and a NaN in the carry only for the first layer: others were reported before."""
     if number in seen or (kind == "carry" and number != first):
         return
     seen.add(number)
@@ -104,7 +104,7 @@ def tell_once(report: Report, seen: set[int], first: int, number: int, kind: str
 
 
 def _place(equation: Any) -> str:
-    """`model.py:12: log float32[4] gives a NaN`: by the innermost line that is no library's."""
+    """Describe an equation, `model.py:12: log float32[4] gives a NaN`, by the innermost line outside of libraries."""
     name = equation.params.get("name") if equation.primitive.name in ("jit", "pjit") else None
     shapes = (f"{var.aval.dtype}{list(var.aval.shape)}" for var in equation.outvars if hasattr(var.aval, "shape"))
     what = f"{name or equation.primitive.name} gives a NaN, {', '.join(shapes)}"

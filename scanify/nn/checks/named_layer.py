@@ -1,4 +1,4 @@
-"""What a layer is called: in profiles, and in errors that are raised while it is traced."""
+"""The name of a layer: in profiles, and in errors that are raised while it is traced."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ import jax
 
 @contextmanager
 def named_layer(layer: Any, which: str) -> Iterator[None]:
-    """Operations of the layer carry the name of its class in profiles; an error says which layer was traced."""
+    """Name operations of the layer after its class in profiles; errors get a note about the traced layer."""
     try:
         with jax.named_scope(name_of(layer)):
             yield
@@ -22,5 +22,5 @@ def named_layer(layer: Any, which: str) -> Iterator[None]:
 
 
 def name_of(layer: Any) -> str:
-    """What profiles call a layer: a module by its class."""
+    """Return the name of a layer in profiles: for a module, its class."""
     return type(layer).__qualname__ if isinstance(layer, eqx.Module) else "layer"

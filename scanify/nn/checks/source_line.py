@@ -1,4 +1,4 @@
-"""Where in the user's source an operation of a traced program comes from."""
+"""Find the line of the user's source from which an operation of a traced program comes."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ _LIBRARIES = tuple(str(Path(file).parent) for file in _FILES)
 
 
 def source_line(equation: Any) -> tuple[str, int] | None:
-    """The file and the line: the innermost that is no library's; None where there is none."""
+    """Return the file and the innermost line outside of libraries; None if all are in libraries."""
     traceback = getattr(equation.source_info, "traceback", None)
     for frame in [] if traceback is None else list(traceback.frames):  # innermost first
         if not frame.file_name.startswith((*_LIBRARIES, "<")):

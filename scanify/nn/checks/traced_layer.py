@@ -1,4 +1,4 @@
-"""A look at one layer of a sequence that was traced before: its number is known from where it stands."""
+"""Check one layer of a sequence that was traced before: its position gives its number."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,15 @@ from scanify.nn.checks.check_layers import who_is_told
 from scanify.nn.checks.looked_at import run_with_a_look, tell_once
 from scanify.nn.programs.literals import replay
 
-# Among the numbers that layers are scanned with: which layer it is.
+# The key, among the numbers that are scanned over, for the position of the layer.
 POSITION = "position"
 
 
 def layer_looked_at(
     step: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapping[Any, Any], carried: int, place: Any
 ) -> list[Any]:
-    """What the program of the step gives, with a look at it. `carried` of the `arrays` are the carry; `place` is the
-    number of the layer, and that of the layer that comes first."""
+    """Return the results of the step's program, with checks. `carried` of the `arrays` are the carry; `place` holds the
+    number of the layer, and the number of the first layer."""
     report = who_is_told()
     assert report is not None
     told = functools.partial(tell_once, report, set(), place[1])

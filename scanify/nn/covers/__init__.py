@@ -1,1 +1,1 @@
-"""Covers: which scans, periods and single layers make up a sequence of layers, and how they are applied."""
+"""Covers: the scans, periods and single layers that make up a sequence of layers, and their application."""

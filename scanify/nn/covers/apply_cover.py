@@ -1,4 +1,4 @@
-"""Applying traced layers in their order: scans where the cover says so, one after another elsewhere."""
+"""Apply traced layers in order: by scans according to the cover, one after another elsewhere."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -24,13 +24,13 @@ from scanify.nn.trees.weak import weakly_typed
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 
-# The scope of what several layers compute at once: what reads a traced program can tell that they do.
+# The scope of operations for several layers at once, so that readers of a traced program can identify them.
 MAPPED = "scanify.nn.mapped"
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What the layers at `positions` gave beside the carry: arrays with a leading axis for the positions."""
+    """The outputs of the layers at `positions` after the carry: arrays with a leading axis for the positions."""
 
     positions: tuple[int, ...]
     arrays: tuple[Any, ...]
@@ -69,13 +69,13 @@ class Applier:
     def _apply(
         self, body: "_LayerBody", carry: list[Any], xs: Any, run: Run, policy: ScanCheckpointPolicy, *, straight: bool
     ) -> tuple[list[Any], list[Any]]:
-        """A run by a scan; a single layer, whose `xs` have a leading axis of 1, as it is."""
+        """Apply a run by a scan; a single layer, whose `xs` have a leading axis of 1, without one."""
         policy = with_names_of(policy, self.steps[run.start].program.jaxpr)
         if run.count == 1:
             carry, ys = body.rematted(policy, straight=straight)(carry, jax.tree.map(lambda x: x[0], xs))
             return carry, [y[None] for y in ys]
         within: Body = body
-        if policy.is_jax_policy:  # of the body, and not of the scan any more
+        if policy.is_jax_policy:  # it wraps the body, not the scan any more
             within = body.rematted(policy, straight=is_straight(run.count, self.unroll))
             policy = ScanCheckpointPolicy(disable=True)
         how: dict[str, Any] = {"unroll": self.unroll, "reverse": self.reverse, "look": False}
@@ -83,7 +83,7 @@ class Applier:
         return carry, list(ys)
 
     def _period(self, period: Period, carry: list[Any], inputs: Inputs, part: int) -> tuple[list[Any], list[Piece]]:
-        """A scan over periods, in whose body the runs of one period follow one another."""
+        """Apply a period by a scan, in whose body the runs of one period follow one another."""
         inner = dataclasses.replace(self.policy, nested=False, save_carries=self.policy.save_carries or True)
         rounds = range(0, period.size * period.count, period.size)
         positions = [[run.start + at + turn for turn in rounds for at in range(run.count)] for run in period.runs]
@@ -110,7 +110,7 @@ class Applier:
 
 
 def with_names_of(policy: ScanCheckpointPolicy, jaxpr: Any) -> ScanCheckpointPolicy:
-    """The policy without names that a jaxpr does not give: another layer may."""
+    """Remove the names that a jaxpr does not set: another layer may."""
     if not policy.names:
         return policy
     given = names_given(jaxpr)
@@ -125,7 +125,7 @@ def with_names_of(policy: ScanCheckpointPolicy, jaxpr: Any) -> ScanCheckpointPol
 
 
 def names_given(jaxpr: Any) -> set[str | None]:
-    """What `checkpoint_name` names in a jaxpr; with None where a function with its own derivative may hide some."""
+    """Return the names of `checkpoint_name` in a jaxpr, and None if a custom derivative may hide some."""
     found: set[str | None] = set()
     for equation in jaxpr.eqns:
         if equation.primitive.name == "name":
@@ -138,7 +138,7 @@ def names_given(jaxpr: Any) -> set[str | None]:
 
 
 def _outer(policy: ScanCheckpointPolicy) -> ScanCheckpointPolicy:
-    """Of a scan over periods: each layer has its own remat, so that it keeps what a loop of such layers does."""
+    """Return the policy of a scan over periods: each layer has its own remat, so it keeps the same as in a loop."""
     if policy.nested or not policy.save_carries:
         return ScanCheckpointPolicy(
             nested=policy.nested, save_carries=policy.save_carries, prevent_cse=policy.prevent_cse
@@ -152,7 +152,7 @@ def _positions(item: Item) -> tuple[int, ...]:
 
 
 def _pieces(period: Period, ys: Sequence[Sequence[Any]]) -> list[Piece]:
-    """What the layers of all periods gave: one piece where all give the same, else a piece for each run and period."""
+    """Return the outputs of the layers of all periods: one piece if all are alike, else one per run and period."""
     kinds = [[(y.shape[2:], y.dtype) for y in arrays] for arrays in ys]
     if all(kind == kinds[0] for kind in kinds):
         joined = [jnp.concatenate(column, axis=1) for column in zip(*ys, strict=True)]
@@ -167,12 +167,12 @@ def _pieces(period: Period, ys: Sequence[Sequence[Any]]) -> list[Piece]:
 
 
 def _refs(every: Sequence[Step], positions: Sequence[int]) -> list[tuple[Ref, ...]]:
-    """For each input of equal layers the refs of all of them."""
+    """Return for each input of equal layers the refs of all of them."""
     return list(zip(*(every[at].inputs for at in positions), strict=True))
 
 
 def _filled(columns: Sequence[Any], xs: Any, blocks: Sequence[Any]) -> Any:
-    """What a run scans over in one period, with its rows of the blocks."""
+    """Return the xs of a run in one period, with its rows of the blocks."""
     waiting, numbers = iter(xs[0]), xs[1]
     scanned = [each for each in columns if not isinstance(each, Shared)]
     return [
@@ -184,7 +184,7 @@ def _filled(columns: Sequence[Any], xs: Any, blocks: Sequence[Any]) -> Any:
 def _layers(
     every: Sequence[Step], positions: Sequence[int], shape: tuple[int, ...], columns: Sequence[Any], first: int = 0
 ) -> tuple["_LayerBody", Any]:
-    """The one body of the equal layers at `positions`, and what it scans over, with leading axes `shape`. `columns` are
+    """Return the one body of the equal layers at `positions`, and its xs, with leading axes `shape`. `columns` are
     their inputs, `first` is the position of the layer that is applied first."""
     steps = [every[at] for at in positions]
     lifted = stacked_constants([step.program.constants for step in steps])
@@ -197,7 +197,7 @@ def _layers(
 
 
 def map_kinds(steps: Sequence[Step]) -> list[Piece]:
-    """What layers without a carry give: one `jax.vmap` for each kind, wherever they stand; a single layer as it is."""
+    """Apply layers without a carry: one `jax.vmap` for each kind, wherever they occur; a single layer directly."""
     members: dict[int, list[int]] = {}
     for position, step in enumerate(steps):
         members.setdefault(step.kind, []).append(position)
@@ -217,7 +217,7 @@ def map_kinds(steps: Sequence[Step]) -> list[Piece]:
 
 
 def map_layers(steps: Sequence[Step]) -> list[Any]:
-    """What layers without a carry give, stacked in their order."""
+    """Apply layers without a carry, and stack their outputs in order."""
     pieces = map_kinds(steps)
     order = np.argsort([at for piece in pieces for at in piece.positions])
     columns = [
@@ -229,7 +229,7 @@ def map_layers(steps: Sequence[Step]) -> list[Any]:
 
 
 def apart(array: Any, count: int) -> list[Any]:
-    """The entries along a leading axis, by one split: its transpose is one concatenation, that of slices a sum."""
+    """Split along a leading axis in one operation: its transpose is one concatenation, while slices have a sum."""
     if not isinstance(array.dtype, np.dtype):  # keys
         return [array[at] for at in range(count)]
     return [piece.reshape(piece.shape[1:]) for piece in jax.lax.split(array, [1] * count)]
@@ -241,7 +241,7 @@ def _name(place: Place) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _LayerBody:
-    """A layer as a function of a carry and of what is scanned over."""
+    """A layer as a function of a carry and an x."""
 
     step: Step
     columns: Sequence[Any]
@@ -258,12 +258,12 @@ class _LayerBody:
             return self.step.parts(replay(self.step.program.jaxpr, consts, arrays, given))
 
     def rematted(self, policy: ScanCheckpointPolicy, *, straight: bool) -> Body:
-        """The same under a policy: what was traced is taken as it is where it can be, and else traced again."""
+        """Apply a policy to the layer: the existing trace is used if possible, else the layer is traced again."""
         anew: Body = policy.checkpoint(self, straight=straight)
         program = self.step.program
         takes = policy.is_jax_policy and who_is_told() is None
         jaxpr = lifted(program.jaxpr, list(self.constants)) if takes else None
-        if jaxpr is None or len(program.captured) < len(program.consts):  # of which some are for nothing, or no arrays
+        if jaxpr is None or len(program.captured) < len(program.consts):  # some are unused, or not arrays
             return anew
 
         def body(carry: Any, x: Any) -> tuple[Any, Any]:
@@ -275,7 +275,7 @@ class _LayerBody:
         return body
 
     def _read(self, x: Any) -> tuple[list[Any], list[Any], dict[Place, Any]]:
-        """The arrays that the program closes over, those that it is given, and the scalars in the places of its own."""
+        """Return the arrays that the program closes over, its inputs, and the scalars that replace its own."""
         scanned, numbers = x
         waiting = iter(scanned)
         arrays = []

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-# What a scan adds to a program, in layers: the gradient of 4 layers as a loop has 908 lines of StableHLO, 224 a layer,
-# as a scan with remat 515. So two equal layers are cheaper in sequence, three in a scan.
+# The cost of a scan in a program, in layers: the gradient of 4 layers as a loop has 908 lines of StableHLO, 224 a
+# layer, as a scan with remat 515. So two equal layers are cheaper in sequence, three in a scan.
 SCAN_COST = 1.5
 
 
 @dataclass(frozen=True)
 class Run:
-    """`count` equal layers one after another from position `start`; a single layer where `count` is 1."""
+    """`count` equal layers in sequence from position `start`; a single layer if `count` is 1."""
 
     start: int
     count: int = 1
@@ -19,19 +19,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Period:
-    """`runs`, `count` times one after another, as in `8 x (5 local + 1 global)`; positions are those of the first."""
+    """`runs`, repeated `count` times, as in `8 x (5 local + 1 global)`; positions are those in the first period."""
 
     runs: tuple[Run, ...]
     count: int
 
     @property
     def start(self) -> int:
-        """The first position."""
+        """Return the first position."""
         return self.runs[0].start
 
     @property
     def size(self) -> int:
-        """The number of layers in one period."""
+        """Return the number of layers in one period."""
         return sum(run.count for run in self.runs)
 
 
@@ -40,10 +40,10 @@ Item = Run | Period
 
 @lru_cache(maxsize=256)
 def cheapest_cover(kinds: tuple[int, ...]) -> tuple[Item, ...]:
-    """Runs and periods that together are the sequence, in its order, with the least to trace.
+    """Return the runs and periods that make up the sequence, in order, with the least to trace.
 
-    `kinds[i]` says what layer `i` is; equal numbers are equal layers. A layer costs 1, a scan `SCAN_COST` more than
-    what it repeats. Dynamic programming over the start of what is still to be covered.
+    Equal numbers in `kinds` are equal layers. A layer costs 1, a scan `SCAN_COST` more than its body. Dynamic
+    programming over the start of the uncovered rest.
     """
     length = len(kinds)
     best: list[tuple[float, int]] = [(0.0, 0)] * (length + 1)  # cost from here on, and the number of items
@@ -70,7 +70,7 @@ def cheapest_cover(kinds: tuple[int, ...]) -> tuple[Item, ...]:
 
 
 def _matches(kinds: Sequence[int], start: int, shift: int) -> int:
-    """How many layers from `start` on are equal to the one `shift` later."""
+    """Count the layers from `start` on that are equal to the one `shift` later."""
     count = 0
     while start + shift + count < len(kinds) and kinds[start + count] == kinds[start + shift + count]:
         count += 1
@@ -78,7 +78,7 @@ def _matches(kinds: Sequence[int], start: int, shift: int) -> int:
 
 
 def _periods(kinds: Sequence[int], start: int) -> list[tuple[int, int]]:
-    """Sizes of what repeats from `start` on, and how often; not those that repeat something smaller themselves."""
+    """Return the sizes and counts of periods from `start` on, except those that repeat a smaller period themselves."""
     found: list[tuple[int, int]] = []
     smaller: list[tuple[int, int]] = [(1, _matches(kinds, start, 1))]
     for size in range(2, (len(kinds) - start) // 2 + 1):
@@ -94,7 +94,7 @@ def _periods(kinds: Sequence[int], start: int) -> list[tuple[int, int]]:
 
 
 def _runs(kinds: Sequence[int], start: int, size: int) -> tuple[Run, ...]:
-    """`size` layers from `start` on as runs; two equal layers are two single ones."""
+    """Split `size` layers from `start` on into runs; two equal layers are two single ones."""
     runs: list[Run] = []
     at = start
     while at < start + size:

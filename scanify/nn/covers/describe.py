@@ -1,4 +1,4 @@
-"""A cover in words: `8 x (5 x Block (a) + Block (b))`."""
+"""Describe a cover in words: `8 x (5 x Block (a) + Block (b))`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +9,9 @@ from scanify.nn.trees.leaves import path_text
 
 
 def describe(cover: Sequence[Item], kinds: Sequence[int], layers: Sequence[Any]) -> str:
-    """What the cover says, with classes for layers; where kinds have one class, letters and where they first differ.
+    """Describe the cover by the classes of layers; kinds of one class get letters and their first difference.
 
-    `layers[i]` is the layer at position `i`, its arrays as `jax.ShapeDtypeStruct`s.
+    `layers[i]` is the layer at position `i`, with arrays as `jax.ShapeDtypeStruct`s.
     """
     names, differences = _names(kinds, layers)
     text = " + ".join(_item(item, kinds, names) for item in cover)
@@ -27,7 +27,7 @@ def _names(kinds: Sequence[int], layers: Sequence[Any]) -> tuple[dict[int, str],
     for name, members in by_class.items():
         for at, kind in enumerate(members):
             names[kind] = name if len(members) == 1 else f"{name} ({_letters(at)})"
-        for kind in members[1:3]:  # a few say enough
+        for kind in members[1:3]:  # a few are enough
             difference = first_difference(first[members[0]], first[kind])
             if difference is not None:
                 where = f"{path_text(difference.path)}: {difference}"

@@ -1,8 +1,8 @@
-"""Layers that give beside the carry what they compute of that carry: it needs no layer, and is computed after the scan.
+"""Layers whose y is computed from their new carry: this needs no layer, and is computed after the scan.
 
-Features of some layers (`if i in self.wanted: features.append(self.norm(x))`) make layers unlike that are alike. A scan
-for each run of equal ones would copy the parameters of the run out of the stack. Here one scan applies all layers and
-gives their carries; what some layers compute of theirs follows.
+Features of some layers (`if i in self.wanted: features.append(self.norm(x))`) make equal layers differ. A scan for each
+run of equal ones would copy the parameters of the run out of the stack. Here one scan applies all layers and returns
+their carries, and the features are computed from these afterwards.
 """
 
 import dataclasses
@@ -27,13 +27,13 @@ Tail: TypeAlias = tuple[Any, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Tails:
-    """Layers that give their carry twice, as the carry and beside it, and what each computes of it."""
+    """Layers that return their carry twice, as the carry and as y, and the computations on each y."""
 
     steps: Sequence[Step]
     tails: Sequence[Tail]
 
     def apply(self, pieces: Sequence[Piece], policy: ScanCheckpointPolicy) -> list[Piece]:
-        """What each layer gives beside the carry, of the carries that all give."""
+        """Compute the y of each layer from the carries of all layers."""
         found = []
         for piece in pieces:
             for at, position in enumerate(piece.positions):
@@ -48,9 +48,9 @@ class Tails:
 
 
 def tails_of(steps: Sequence[Step]) -> Tails | None:
-    """The layers without their tails, where fewer scans take them than take the layers as they are; else None.
+    """Split the tails off the layers, if that needs fewer scans; else None.
 
-    The carries of all layers are kept for it, so none may be larger than what a layer reads.
+    The carries of all layers are kept for it, so none may be larger than the arrays that a layer reads.
     """
     kinds = [step.kind for step in steps]
     large = (_bytes(each.program.outs[: each.carried]) > _bytes(ref.struct() for ref in each.refs) for each in steps)
@@ -81,7 +81,7 @@ def _bytes(structs: Iterable[Any]) -> int:
 
 @dataclass(frozen=True)
 class _Parted:
-    """A layer's program that gives its carry twice, which of the layer's `refs` and `consts` it has, and the tail."""
+    """A layer's program that returns its carry twice, the used `refs` and `consts` of the layer, and the tail."""
 
     head: Program
     refs: Sequence[int]
@@ -90,7 +90,7 @@ class _Parted:
 
 
 def _part(step: Step) -> _Parted | None:
-    """None where a layer computes of more than the carry what it gives beside it."""
+    """Split a layer's program; None if its y depends on more than the new carry."""
     program, jaxpr = step.program, step.program.jaxpr
     carry, beside = jaxpr.outvars[: step.carried], jaxpr.outvars[step.carried :]
     given = [out if _is_var(out) and out not in carry[:at] else Var(out.aval) for at, out in enumerate(carry)]
@@ -116,7 +116,7 @@ def _part(step: Step) -> _Parted | None:
 def _computing(
     wanted: Sequence[Any], equations: Sequence[Any], given: Sequence[Any] = ()
 ) -> tuple[list[Any], set[Any]]:
-    """The equations that compute what is wanted of what is given, and the variables that they read beside it."""
+    """Return the equations that compute `wanted` from `given`, and the other variables that they read."""
     known = set(given)
     read = set(filter(_is_var, wanted)) - known
     found = []

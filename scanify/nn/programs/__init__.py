@@ -1,1 +1,1 @@
-"""Layers as traced programs: which are equal, how they are applied, and when they are compiled."""
+"""Layers as traced programs: their equality, application, and compilation."""

@@ -1,4 +1,4 @@
-"""Layers that are built into their stack, one after another."""
+"""Build layers directly in their stack, one after another."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,11 +19,11 @@ _LARGE = 1 << 20  # bytes of a layer
 
 
 def build_rows(one: Callable[[Any], Any], given: Any, count: int) -> Any:
-    """The arrays that `one` gives for each row of the arrays in `given`, stacked.
+    """Return the arrays that `one` returns for each row of the arrays in `given`, stacked.
 
-    It is a scan. Of a scan over large layers XLA keeps two layers more than of one layer by itself, so that outside of
-    transformations those are written into the stack by a compiled program for one of them. A single layer is built as
-    it would be in a list: a program that makes several arrays at once needs more memory than one after the other.
+    It is a scan. For a scan over large layers XLA keeps two layers more than for one layer by itself, so outside of
+    transformations such layers are written into the stack by a compiled program for one of them. A single layer is
+    built as in a list: a program that creates several arrays at once needs more memory than one after the other.
     """
 
     arrays, treedef = jax.tree.flatten(given)
@@ -32,11 +32,11 @@ def build_rows(one: Callable[[Any], Any], given: Any, count: int) -> Any:
     if count == 1:
         leaves, outer = jax.tree.flatten(one(jax.tree.unflatten(treedef, [array[0] for array in arrays])))
         columns = [[jnp.asarray(leaf)] for leaf in leaves]
-        leaves.clear()  # as they are stacked they go
+        leaves.clear()  # lets go of them, so that stacking frees them
         return jax.tree.unflatten(outer, stack_columns(columns))
     program = trace(lambda row: one(jax.tree.unflatten(treedef, row)), list(map(row_struct, arrays)), derivatives=False)
     captured = [program.consts[at] for at in program.captured]
-    computed = [array for array in (*arrays, *captured) if hasattr(array, "sharding")]  # those of numpy have none
+    computed = [array for array in (*arrays, *captured) if hasattr(array, "sharding")]  # numpy arrays have none
     if not _is_large(program) or _placed(program.jaxpr) or not on_one_device(computed):
         return program.result(COMPILED.of(program, _scanning)(count, arrays, captured))
     stack = [empty(count, out) for out in program.outs]
@@ -47,7 +47,7 @@ def build_rows(one: Callable[[Any], Any], given: Any, count: int) -> Any:
 
 
 def _is_large(program: Program) -> bool:
-    """Whether a layer takes much memory, all of it in arrays that can be written into a stack."""
+    """True if a layer takes much memory, all of it in arrays that can be written into a stack."""
     size = sum(out.size * out.dtype.itemsize for out in program.outs)
     return all(map(can_be_written, program.outs)) and size > _LARGE
 
@@ -73,7 +73,7 @@ def _putting(program: Program) -> Any:
 
 
 def _placed(jaxpr: Any) -> bool:
-    """Whether a program says itself where it computes or keeps something."""
+    """True if a program specifies where values are computed or stored."""
     for equation in jaxpr.eqns:
         name = equation.primitive.name
         if "shard" in name or name in _PLACES:

@@ -1,4 +1,4 @@
-"""Whether a constructor makes of the same arguments the same each time: then one trace of it stands for all layers."""
+"""Check that a constructor builds equal layers from equal arguments, so that one trace represents all layers."""
 
 from collections.abc import Callable
 from types import FunctionType
@@ -17,8 +17,8 @@ from scanify.nn.trees.structs import row_struct
 def refuse_built_unlike(make: Callable[[Any], Any], given: Any) -> None:
     """Trace a constructor twice, on the shapes of one row of `given`.
 
-    Raises ValueError where the second layer differs from the first in anything that is no array, or is computed in
-    another way or of other constants: a counter, a random number of the process. A loop gives each layer its own.
+    Raises ValueError if the second layer differs from the first in anything that is not an array, or in its computation
+    or constants: a counter, a random number of the process. A loop gives each layer its own.
     """
     arrays, treedef = jax.tree.flatten(given)
     others: list[Any] = []
@@ -47,7 +47,7 @@ def refuse_built_unlike(make: Callable[[Any], Any], given: Any) -> None:
 
 
 def _as_code(leaf: Any) -> Any:
-    """A function that a constructor makes, as what it does: each layer of a loop has one of its own."""
+    """Represent a function that a constructor creates by its code: in a loop, each layer has its own function."""
     if not isinstance(leaf, FunctionType):
         return leaf
     try:

@@ -1,8 +1,8 @@
-"""When two calls of functions with derivative rules of their own have the same rules.
+"""Compare the derivative rules of two calls of functions with custom rules.
 
-jax keeps a rule in an equation as a function that it makes anew for each trace, around the function that
-`jax.custom_jvp` or `jax.custom_vjp` was given. Two are the same where those given functions are, and what jax has put
-around them: `process_custom_jvp_call` in `jax/_src/interpreters/partial_eval.py`, jax 0.10 and 0.12.
+jax keeps a rule in an equation as a function created for each trace, around the function passed to `jax.custom_jvp` or
+`jax.custom_vjp`. Two rules are the same if those functions are, and the wrappers that jax adds:
+`process_custom_jvp_call` in `jax/_src/interpreters/partial_eval.py`, jax 0.10 and 0.12.
 """
 
 from collections.abc import Callable, Hashable
@@ -16,7 +16,7 @@ from scanify.jaxpr.reading.canonical import NotUnderstood
 _HELD = {"jvp_jaxpr_fun": "jvp", "fwd_jaxpr_thunk": "fwd"}
 _RULES = {"custom_jvp_call": ("jvp_jaxpr_fun",), "custom_vjp_call": ("fwd_jaxpr_thunk", "bwd")}
 WITH_RULES = frozenset(_RULES)
-# The parameters that `rule_key` speaks for. `out_trees` is the output tree of the primal function and of its rule.
+# The parameters covered by `rule_key`. `out_trees` is the output tree of the primal function and of its rule.
 RULES = ("jvp_jaxpr_fun", "fwd_jaxpr_thunk", "bwd", "out_trees")
 _TREE = type(jax.tree.structure(0))
 
@@ -26,10 +26,10 @@ Key = Callable[[Any], Hashable]
 
 
 def rule_key(equation: Any, key: Key) -> Hashable:
-    """A key, equal only for the same rules; None where the equation has none. `key` is that of what they are made of.
+    """Return a key that is equal only for the same rules; None without rules. `key` returns the key of their parts.
 
     Raises:
-        NotUnderstood: jax keeps the rules in another form than is known here.
+        NotUnderstood: jax keeps the rules in an unknown form.
     """
     names = _RULES.get(equation.primitive.name)
     if names is None:
@@ -57,7 +57,7 @@ def _captured(function: Any) -> dict[str, Any]:
 
 
 def _wrapped(rule: Any, key: Key) -> Hashable:
-    """A `WrappedFun`: a function and transformations `(function, arguments)` around it."""
+    """Return the key of a `WrappedFun`: a function and transformations `(function, arguments)` around it."""
     if not hasattr(rule, "transforms") or not hasattr(rule, "f"):
         return key(rule)
     around = tuple(
@@ -70,7 +70,7 @@ def _argument(value: Any, key: Key) -> Hashable:
     if isinstance(value, _TREE):
         return ("tree", value, str(value))
     if callable(value) and getattr(value, "__module__", "").startswith("jax._src"):
-        # What jax wants to know later of the primal function (its output tree), which is compared by itself.
+        # A callback of jax for the primal function (its output tree), which is compared separately.
         return ("jax", key(value.__code__) if hasattr(value, "__code__") else type(value).__name__)
     if type(value).__module__.startswith("jax._src") and type(value).__name__ == "Store":
         return "store"

@@ -1,7 +1,7 @@
-"""Calls outside of every transformation: traced each time, and compiled once for each program that comes out.
+"""Calls outside of every transformation: traced each time, and compiled once for each resulting program.
 
-`jax.lax.scan` outside of `jax.jit` compiles its body at every call, as the body is a new function each time. What is
-traced is compared as `skeleton` compares layers, so nothing of an earlier call is taken for granted.
+`jax.lax.scan` outside of `jax.jit` compiles its body at every call, as the body is a new function each time. Traces are
+compared in the way `skeleton` compares layers, so nothing is assumed from an earlier call.
 """
 
 from collections import OrderedDict
@@ -26,14 +26,14 @@ _KEPT = 128  # compiled programs
 
 
 class _Compiled:
-    """The compiled programs that were used last, by what they compute."""
+    """The most recently used compiled programs, by their computation."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = Lock()
 
     def of(self, program: Program, jitted: Callable[[Program], Any] | None = None) -> Any:
-        """A function of the program's arrays and of those that it closes over; or what else `jitted` makes of it."""
+        """Return a function of the program's arrays and captured arrays; or another result of `jitted`."""
         make = jitted or _jitted
         key = (make, program.key, program.captured, tuple((one.place, one.bits) for one in program.constants))
         with self._lock:
@@ -55,9 +55,9 @@ def applied(
     kwargs: dict[str, Any],
     in_axes: InAxes,
 ) -> Any:
-    """`run(stack, init, args, kwargs)` by way of `compiled`. What all layers share stays concrete, as in a loop."""
+    """Call `run(stack, init, args, kwargs)` through `compiled`. Shared arguments stay concrete, as in a loop."""
     args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
-    walked = any(isinstance(value, Iterator) for value in (*args, *kwargs.values()))  # which can be done once
+    walked = any(isinstance(value, Iterator) for value in (*args, *kwargs.values()))  # iterators can be consumed once
     if not len(stack) or walked or type(stack)._remat(stack).unrolled:
         return run(stack, init, args, kwargs)
     own = [None if axis is None else value for value, axis in zip(args, args_axes, strict=True)]
@@ -74,11 +74,11 @@ def applied(
 
 
 def compiled(call: Callable[[Any], Any], given: Any) -> Any:
-    """`call(given)`. Where nothing is being traced and no array in `given` is a tracer, by a compiled program.
+    """Return `call(given)`, by a compiled program if nothing is traced and no array in `given` is a tracer.
 
-    Arrays that `call` closes over are concrete to it in both cases.
+    Arrays that `call` closes over are concrete in both cases.
     """
-    if not is_eager() or who_is_told() is not None:  # whoever is told is told of this call
+    if not is_eager() or who_is_told() is not None:  # reports are made per call
         return call(given)
     leaves, treedef = jax.tree.flatten(ordered(given))
     places = [at for at, leaf in enumerate(leaves) if is_array(leaf)]
@@ -113,10 +113,10 @@ def _jitted(program: Program) -> Any:
 
 
 def running(program: Program) -> Callable[[Any, Any], list[Any]]:
-    """What runs the program on its arrays and on those that it closes over."""
+    """Return a function that runs the program on its arrays and captured arrays."""
     jaxpr, at = without_dead(program.jaxpr), program.captured
     variables = zip(jaxpr.constvars, program.consts, strict=True)
-    # What is no array, as a mutable one, is that very object in every call.
+    # Constants that are not arrays, such as mutable ones, are the same object in every call.
     own = [None if isinstance(each.aval, jax.core.ShapedArray) else const for each, const in variables]
 
     def run(arrays: Any, captured: Any) -> list[Any]:

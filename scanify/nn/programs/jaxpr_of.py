@@ -1,7 +1,7 @@
-"""A function of arrays as a jaxpr, by as little of `jax.make_jaxpr` as that takes.
+"""Trace a function of arrays to a jaxpr, with the necessary parts of `jax.make_jaxpr` alone.
 
-`make_jaxpr` goes by way of `jax.jit`: a third of a millisecond for each function, and here each layer is one. What is
-left out are names for arguments and results, and a cache that no function here could be found in.
+`make_jaxpr` goes through `jax.jit`: a third of a millisecond per function, and here each layer is one. This skips the
+names of arguments and results, and a cache that would never hit.
 """
 
 import functools
@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-try:  # jax has promised none of these
+try:  # not part of jax's public API
     from jax.api_util import debug_info, shaped_abstractify
     from jax.extend.linear_util import wrap_init
     from jax.interpreters.partial_eval import trace_to_jaxpr_dynamic
@@ -21,8 +21,8 @@ except ImportError:
 def jaxpr_of(
     fn: Callable[..., list[Any]], arrays: Sequence[Any], names: Sequence[str] | None = None
 ) -> tuple[Any, tuple[Any, ...], list[Any]]:
-    """The open jaxpr of a function that gives a list of arrays, the arrays that it closes over, and the avals that it
-    gives. `names` are what jax calls the arrays in errors."""
+    """Return the open jaxpr of a function that returns a list of arrays, its captured arrays, and its output avals.
+    `names` are the names of the arrays in jax's errors."""
     if trace_to_jaxpr_dynamic is None:
         return made(fn, arrays)
     info = _INFO._replace(arg_names=None if names is None else tuple(names), result_paths=None)
@@ -32,12 +32,12 @@ def jaxpr_of(
 
 
 def over(jaxpr: Any, consts: Sequence[Any]) -> Any:
-    """The jaxpr with the variables of what it closes over apart: jax 0.12 gives them among the inputs."""
+    """Return the jaxpr with separate variables for its constants, which jax 0.12 lists among the inputs."""
     return jaxpr.with_consts(consts) if len(jaxpr.constvars) < len(consts) else jaxpr
 
 
 def _aval(array: Any) -> Any:
-    # Sizes that are symbols of two exports cannot be compared, so nothing with such is kept.
+    # Symbolic sizes of two exports cannot be compared, so these are not cached.
     known = isinstance(array, jax.ShapeDtypeStruct) and all(type(size) is int for size in array.shape)
     return _of_struct(array) if known else shaped_abstractify(array)
 
@@ -48,13 +48,13 @@ def _of_struct(struct: jax.ShapeDtypeStruct) -> Any:
 
 
 def made(fn: Callable[..., list[Any]], arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:
-    """The same by `jax.make_jaxpr`."""
+    """Trace by `jax.make_jaxpr`."""
     closed = jax.make_jaxpr(fn)(*arrays)
     return closed.jaxpr, tuple(closed.consts), list(closed.out_avals)
 
 
 def layer(*arrays: Any) -> Any:
-    """What errors of jax name as the function that is traced."""
+    """The name of the traced function in jax's errors."""
 
 
 if trace_to_jaxpr_dynamic is not None:

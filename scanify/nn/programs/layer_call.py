@@ -32,7 +32,7 @@ Call = Callable[..., tuple[Any, Any]]
 
 @dataclass(frozen=True, eq=False)
 class TracedCall:
-    """The layers as traced for the carry and the arguments of a call. `given` is the carry as it came, `init` the same
+    """The layers as traced for the carry and the arguments of a call. `given` is the original carry, `init` the same
     with the order of its dicts."""
 
     steps: Sequence[Step]
@@ -43,11 +43,11 @@ class TracedCall:
 
     @property
     def kinds(self) -> tuple[int, ...]:
-        """What each layer is: equal numbers for what one scan can apply."""
+        """Return the kind of each layer: equal numbers for layers that one scan can apply."""
         return tuple(step.kind for step in self.steps)
 
     def apply(self, policy: ScanCheckpointPolicy, unroll: Unroll) -> tuple[Any, list[Piece]]:
-        """The last carry, and what the layers gave beside it. Without a layer the carry is what it was."""
+        """Return the last carry, and the outputs of the layers. Without layers the carry is unchanged."""
         if not self.steps:
             return self.given, []
         _warn_of_names(policy, self.steps)
@@ -64,7 +64,7 @@ class TracedCall:
         return plain(let_go(new if parts is None else self._with_state(parts, new, pieces))), pieces
 
     def stacked(self, pieces: Sequence[Piece]) -> Any:
-        """The ys of all layers, stacked along axis 0."""
+        """Return the ys of all layers, stacked along axis 0."""
         first, treedef, static = self._ys()
         columns = []
         for at in range(len(first)):
@@ -73,7 +73,7 @@ class TracedCall:
         return eqx.combine(jax.tree.unflatten(treedef, columns), static)
 
     def collected(self, pieces: Iterable[Piece]) -> list[Any]:
-        """The y of each layer, in the order of the sequence."""
+        """Return the y of each layer, in the order of the sequence."""
         ys: dict[int, Any] = {}
         for piece in pieces:
             columns = [apart(array, len(piece.positions)) for array in piece.arrays]
@@ -88,7 +88,7 @@ class TracedCall:
         return [ys[position] for position in range(len(self.steps))]
 
     def mapped(self) -> Any:
-        """The ys of all layers, stacked along axis 0, where no carry goes through them."""
+        """Return the ys of all layers, stacked along axis 0, for layers without a carry."""
         _, treedef, static = self._ys()
         if any(draws_otherwise(program.jaxpr) for program in {id(s.program): s.program for s in self.steps}.values()):
             return self.stacked(self.apply(ScanCheckpointPolicy(disable=True), None)[1])
@@ -133,10 +133,10 @@ def trace_call(
     reverse: bool = False,
     until: Callable[[Any], bool] | None = None,
 ) -> TracedCall:
-    """Trace `call(layer, carry, *args, **kwargs)`, which gives `(carry, y)`, for each of `layers`; for no layer after
-    one whose y is one to end `until`.
+    """Trace `call(layer, carry, *args, **kwargs)`, which returns `(carry, y)`, for each of `layers`, up to the first y
+    for which `until` is true.
 
-    Raises as `per_layer_arguments` and as the layers do.
+    Raises the errors of `per_layer_arguments` and of the layers.
     """
     own, with_shared = per_layer_arguments(args, kwargs, in_axes, len(layers), names=names)
     order = range(len(layers))[::-1] if reverse else range(len(layers))
@@ -165,7 +165,7 @@ def trace_call(
 
 
 def _warn_of_names(policy: ScanCheckpointPolicy, steps: Sequence[Step]) -> None:
-    """Names that a policy speaks of and no layer gives: it would keep less than it says."""
+    """Warn of names in a policy that no layer sets, since it would keep less than requested."""
     if not policy.names:
         return
     programs = {id(step.program): step.program for step in steps}.values()
@@ -181,12 +181,12 @@ def _warn_of_names(policy: ScanCheckpointPolicy, steps: Sequence[Step]) -> None:
 
 
 def as_scan(fn: Callable[..., Any]) -> Call:
-    """A layer that gives the carry alone, with None for y."""
+    """Adapt a layer that returns the carry alone, with None for y."""
     return lambda layer, carry, /, *args, **kwargs: (fn(layer, carry, *args, **kwargs), None)
 
 
 def as_pair(fn: Callable[..., Any]) -> Call:
-    """A layer that gives `(carry, y)`. Raises TypeError where it gives anything else."""
+    """Check that a layer returns `(carry, y)`. Raises TypeError if it returns anything else."""
 
     def pair(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         out = fn(layer, carry, *args, **kwargs)
@@ -201,7 +201,7 @@ def as_pair(fn: Callable[..., Any]) -> Call:
 
 
 def as_boxed_pair(fn: Callable[..., Any]) -> Call:
-    """As `as_pair`, for ys whose Python numbers are to stay such."""
+    """Like `as_pair`, for ys whose Python numbers are kept."""
     pair = as_pair(fn)
 
     def boxed_pair(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -212,9 +212,9 @@ def as_boxed_pair(fn: Callable[..., Any]) -> Call:
 
 
 def as_ending_pair(fn: Callable[..., Any]) -> Call:
-    """A layer that gives `(carry, y, last)`, as one that gives `(carry, (y, last))`; `last` is a bool of Python.
+    """Adapt a layer that returns `(carry, y, last)` to return `(carry, (y, last))`; `last` is a Python bool.
 
-    Raises TypeError where it gives anything else, and as jax does where whether it is the last is computed.
+    Raises TypeError if it returns anything else, and jax's error if `last` is traced.
     """
 
     def pair(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:

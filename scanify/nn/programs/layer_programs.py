@@ -1,7 +1,7 @@
-"""A sequence of layers traced for one call: each layer that differs in more than arrays once, in the order of the loop.
+"""Trace a sequence of layers for one call: once per layer that differs in more than arrays, in the order of the loop.
 
-A layer is traced for the carry that the layer before it gives, so a carry may change its shape or dtype on the way, as
-in a loop.
+A layer is traced for the carry of the layer before it, so a carry may change its shape or dtype on the way, as in a
+loop.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,10 +25,10 @@ from scanify.nn.trees.structs import struct
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One layer of the sequence: its program, the arrays it reads after the carry, and which layers do the same.
+    """One layer of the sequence: its program, the arrays it reads after the carry, and its kind.
 
-    `captured` are the arrays that its function closes over, such as those of `self.norms[i]`. `name` is what profiles
-    call the layer. `carries` are numbers for the carry that it is given and for that which it gives.
+    `captured` are the arrays that its function closes over, such as `self.norms[i]`. `name` is the name of the layer in
+    profiles. `carries` are numbers for its input carry and its output carry.
     """
 
     program: Program
@@ -42,23 +42,23 @@ class Step:
 
     @property
     def inputs(self) -> tuple[Ref, ...]:
-        """All arrays that the program reads beside the carry."""
+        """Return all arrays that the program reads after the carry."""
         return (*self.refs, *self.captured)
 
     def parts(self, arrays: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """What the program gives: the arrays of the carry, and all others."""
+        """Split the results of the program: the arrays of the carry, and all others."""
         return list(arrays[: self.carried]), list(arrays[self.carried :])
 
 
 class Kinds:
-    """Numbers for pytrees, equal where they differ in no more than the values of arrays."""
+    """Numbers for pytrees, equal if they differ in no more than the values of arrays."""
 
     def __init__(self) -> None:
         self._count = 0
         self._known: dict[Any, list[tuple[int, Any]]] = {}
 
     def of(self, tree: Any) -> int:
-        """The number of a pytree, whose arrays may be `jax.ShapeDtypeStruct`s."""
+        """Return the number of a pytree, whose arrays may be `jax.ShapeDtypeStruct`s."""
         alike = self._known.setdefault(outline(tree), [])
         for number, known in alike:
             if first_difference(known, tree) is None:
@@ -69,7 +69,7 @@ class Kinds:
 
 
 class _Captured:
-    """The arrays that programs close over, one object for all that are the same, so that a scan can tell."""
+    """The arrays that programs close over, one object per distinct array, so that a scan can detect shared ones."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
@@ -91,9 +91,9 @@ def trace_layers(
     *,
     until: Callable[[Any], bool] | None = None,
 ) -> list[Step]:
-    """The steps, in the order of the sequence; no further than to the first layer whose y is one to end `until`.
+    """Return the steps, in the order of the sequence, up to the first layer for whose y `until` is true.
 
-    `call(layer, carry, arguments)` gives `(carry, y)`; `layers` has, for each position, the layer and its own
+    `call(layer, carry, arguments)` returns `(carry, y)`; `layers` has, for each position, the layer and its own
     arguments, with a `Ref` for each array; `order` is the order in which the layers are applied.
     """
     inputs, carries = Kinds(), Kinds()
@@ -124,8 +124,7 @@ def trace_layers(
 
 @dataclass(frozen=True, eq=False)
 class _Traced:
-    """A layer that has been traced: the numbers of the carry that it is given and of that which it gives, that one, and
-    what it gives beside."""
+    """A traced layer: the numbers of its input and output carry, the new carry, and its outputs."""
 
     program: Program
     refs: tuple[Ref, ...]
@@ -137,13 +136,13 @@ class _Traced:
 
 
 def _steps(traced: Sequence[_Traced]) -> list[Step]:
-    """The layers with the numbers of their kinds: their programs are read here, one after another."""
+    """Number the kinds of the layers: their programs are read here, one after another."""
     bodies: dict[Any, int] = {}
     known, others = _Captured(), Kinds()
     steps = []
     for one in traced:
         y, values = one.beside
-        # What a layer gives beside the carry may have a structure of its own: a scan sees its arrays alone.
+        # The y of a layer may have its own structure: a scan sees only its arrays.
         beside = [leaf for leaf in jax.tree.leaves(y) if has_aval(leaf)]
         body = (one.program.key, one.carries, others.of((beside, values)))
         number = bodies.setdefault(body, len(bodies))
@@ -155,7 +154,7 @@ def _steps(traced: Sequence[_Traced]) -> list[Step]:
 
 @dataclass(frozen=True)
 class _Taken:
-    """A pytree taken apart: its leaves, the places and the shapes of its arrays, and the pytree of those shapes."""
+    """A flattened pytree: its leaves, the indices and shapes of its arrays, and the pytree of those shapes."""
 
     leaves: list[Any]
     treedef: Any
@@ -164,21 +163,21 @@ class _Taken:
 
     @property
     def refs(self) -> tuple[Ref, ...]:
-        """Its arrays."""
+        """Return its arrays."""
         return tuple(self.leaves[hole] for hole in self.holes)
 
     @property
     def outline(self) -> Any:
-        """The pytree with shapes and dtypes in place of arrays."""
+        """Return the pytree with shapes and dtypes in place of arrays."""
         return self.filled(self.structs)
 
     def names(self) -> list[str]:
-        """What its arrays are called, where it is a layer with its arguments and its entries of a state."""
+        """Return the names of its arrays, for a layer with its arguments and its entries of a state."""
         paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(self.outline)[0]]
         return [_name(paths[hole]) for hole in self.holes]
 
     def filled(self, arrays: Sequence[Any]) -> Any:
-        """The pytree with these in place of its arrays."""
+        """Return the pytree with new arrays."""
         leaves = list(self.leaves)
         for hole, array in zip(self.holes, arrays, strict=True):
             leaves[hole] = array
@@ -186,7 +185,7 @@ class _Taken:
 
 
 def _name(path: Any) -> str:
-    """`layer.norm.weight`, `args[0]`, `kwargs['mask']` or `state[2]`."""
+    """Return `layer.norm.weight`, `args[0]`, `kwargs['mask']` or `state[2]`."""
     which, *inside = path
     if which.idx == 1:
         named, *inside = inside
@@ -195,13 +194,13 @@ def _name(path: Any) -> str:
 
 
 class _Shapes:
-    """Takes pytrees apart. Layers that are kept in one stack have the shapes of its rows."""
+    """Flattens pytrees. Layers in one stack share the shapes of its rows."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[int, bool], tuple[Any, Any]] = {}
 
     def of(self, tree: Any) -> _Taken:
-        """The pytree, whose arrays are `Ref`s."""
+        """Flatten a pytree, whose arrays are `Ref`s."""
         leaves, treedef = jax.tree.flatten(tree)
         holes = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Ref)]
         return _Taken(leaves, treedef, holes, [self._struct(leaves[hole]) for hole in holes])

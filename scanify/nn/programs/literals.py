@@ -1,7 +1,7 @@
-"""Running a traced layer again, with some of the numbers that stand in it given from outside.
+"""Run a traced layer again, with some of its numbers replaced by inputs.
 
 A number that is an operand of a primitive can be an input as well: the primitive computes the same from both. A number
-that is a parameter of a primitive (an axis, an exponent) cannot, and is never one of these. The start of a slice is the
+that is a parameter of a primitive (an axis, an exponent) cannot, and is never replaced. The start of a slice is the
 exception: `lax.dynamic_slice` has it as an operand. (It clamps its starts; those of a slice are in range.)
 """
 
@@ -21,7 +21,7 @@ Place = tuple[int, ...]
 
 
 def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapping[Place, Any]) -> list[Any]:
-    """What the jaxpr computes of `arrays`, with the scalars in `given` in the places of its own."""
+    """Evaluate the jaxpr on `arrays`, with the scalars in `given` in place of its own."""
     if not given:
         outs = zip(jaxpr.outvars, jax.core.eval_jaxpr(jaxpr, consts, *arrays), strict=True)
         return [_array(out) if hasattr(out, "val") else got for out, got in outs]
@@ -53,8 +53,8 @@ def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapp
 
 
 def lifted(jaxpr: Any, places: Sequence[Place]) -> Any:
-    """The jaxpr with inputs of its own, after the others, for the scalars at `places`; None where one of them is inside
-    a call, or is the start of a slice: `replay` gives such."""
+    """Return the jaxpr with additional inputs, after the others, for the scalars at `places`; None if one of them is
+    inside a call, or is the start of a slice, which `replay` supports."""
     if any(len(place) != 2 or place[1] < 0 for place in places):
         return None
     if not places:
@@ -69,13 +69,13 @@ def lifted(jaxpr: Any, places: Sequence[Place]) -> Any:
 
 
 def _array(literal: Any) -> Any:
-    """A number that is given as it stands, as the array that it was traced to."""
+    """Return a literal result as the array that it was traced to."""
     return with_type(jnp.asarray(literal.val, literal.aval.dtype), literal.aval)
 
 
 def _slice_from(params: Mapping[str, Any], operand: Any, given: Mapping[Place, Any]) -> Any:
-    """A slice of the size that it has, from the starts that are given."""
-    # All starts have one dtype: that of the numbers that are given, whatever jax takes a Python number for.
+    """Slice with the original size, from the given starts."""
+    # All starts have the dtype of the given numbers, whatever jax converts a Python number to.
     dtype = next(iter(given.values())).dtype
     starts = [given.get((start_of(axis),), dtype.type(start)) for axis, start in enumerate(params["start_indices"])]
     sizes = [limit - start for start, limit in zip(params["start_indices"], params["limit_indices"], strict=True)]
@@ -83,7 +83,7 @@ def _slice_from(params: Mapping[str, Any], operand: Any, given: Mapping[Place, A
 
 
 def stacked_constants(columns: Sequence[Sequence[Constant]]) -> dict[Place, np.ndarray[Any, Any]]:
-    """Of constants of equal programs, a sequence per layer, those that differ, stacked by their place."""
+    """Return the constants that differ between equal programs, one sequence per layer, stacked by place."""
     found: dict[Place, np.ndarray[Any, Any]] = {}
     for row in zip(*columns, strict=True):
         if any(one.bits != row[0].bits for one in row):
@@ -92,7 +92,7 @@ def stacked_constants(columns: Sequence[Sequence[Constant]]) -> dict[Place, np.n
 
 
 def with_type(value: Any, constant: Any) -> Any:
-    """A scalar with the weak type that the constant (or aval) has whose place it takes."""
+    """Return a scalar with the weak type of the constant (or aval) that it replaces."""
     array = jnp.asarray(value)
     if not constant.weak_type or getattr(array, "weak_type", False):
         return array

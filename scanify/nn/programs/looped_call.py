@@ -1,4 +1,4 @@
-"""One call of a sequence of layers by the Python loop that it stands for, without a scan and without remat."""
+"""One call of a sequence of layers by the equivalent Python loop, without a scan and without remat."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from scanify.nn.trees.leaves import is_array, is_number
 
 @dataclass(frozen=True)
 class LoopedCall:
-    """The last carry and the y of each layer that was applied. To its callers it is a `TracedCall`."""
+    """The last carry and the y of each applied layer. It has the interface of a `TracedCall`."""
 
     carry: Any
     ys: list[Any]
 
     def apply(self, policy: ScanCheckpointPolicy, unroll: Unroll) -> tuple[Any, list[Any]]:
-        """The last carry, and the ys."""
+        """Return the last carry, and the ys."""
         return self.carry, self.ys
 
     def collected(self, ys: list[Any]) -> list[Any]:
-        """The ys in the order of the sequence."""
+        """Return the ys in the order of the sequence."""
         return ys
 
     def stacked(self, ys: list[Any]) -> Any:
-        """The ys stacked along axis 0; functions and strings stay as they are."""
+        """Return the ys stacked along axis 0; functions and strings are kept."""
 
         def column(*each: Any) -> Any:
             return jnp.stack(each) if is_array(each[0]) or is_number(each[0]) else each[0]
@@ -41,7 +41,7 @@ class LoopedCall:
         return jax.tree.map(column, *map(unboxed, ys))
 
     def mapped(self) -> Any:
-        """The ys stacked along axis 0."""
+        """Return the ys stacked along axis 0."""
         return self.stacked(self.ys)
 
 
@@ -57,9 +57,9 @@ def loop_call(
     reverse: bool = False,
     until: Callable[[Any], bool] | None = None,
 ) -> LoopedCall:
-    """`for layer in layers: carry, y = call(layer, carry, *args, **kwargs)`, up to a y that is one to end `until`.
+    """Run `for layer in layers: carry, y = call(layer, carry, *args, **kwargs)`, up to a y for which `until` is true.
 
-    Raises as `per_layer_arguments` and as the layers do.
+    Raises the errors of `per_layer_arguments` and of the layers.
     """
     own, with_shared = per_layer_arguments(args, kwargs, in_axes, len(layers), names=names)
     carry, ys = init, {}

@@ -1,4 +1,4 @@
-"""Independent layers: each is applied by itself, equal ones by one `jax.vmap`, and what they give is a list."""
+"""Independent layers: equal ones are applied by one `jax.vmap`, and the result is a list."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -22,13 +22,13 @@ def map_via(
     in_axes: InAxes,
     unrolled: bool,
 ) -> list[Any]:
-    """`[fn(layer, *args, **kwargs) for layer in layers]`, where `layers` have a `Ref` in place of each array.
+    """Return `[fn(layer, *args, **kwargs) for layer in layers]`, where `layers` have a `Ref` in place of each array.
 
-    Layers are traced as for `BlockSeq.fold_via`. Equal ones are applied by one `jax.vmap`, wherever they stand; where
-    one of the programs is such that vmap would not compute the same, all are applied in their order by scans. With
-    `unrolled` they are applied as in the comprehension.
+    Layers are traced as for `BlockSeq.fold_via`. Equal ones are applied by one `jax.vmap`, wherever they occur; if vmap
+    would not compute the same for one of the programs, all are applied in order by scans. With `unrolled` they are
+    applied as in the comprehension.
 
-    Raises as `scanify.nn.arguments.axes.split_arguments`, and as the layers do.
+    Raises the errors of `scanify.nn.arguments.axes.split_arguments` and of the layers.
     """
 
     def call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -51,7 +51,7 @@ def map_via(
 def _listed(
     args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: InAxes, count: int
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments with iterators as lists, as `zip` walks them; one element too many is enough to be told of."""
+    """Convert iterators to lists, as `zip` does; one extra element is enough to detect a wrong length."""
     args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
 
     def listed(value: Any, axis: Any) -> Any:

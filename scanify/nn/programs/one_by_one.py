@@ -1,4 +1,4 @@
-"""What `jax.vmap` over layers does not compute as a loop over them does."""
+"""Programs for which `jax.vmap` over layers differs from a loop over them."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import jax
 
 from scanify.jaxpr.reading.calls import children
 
-# A `cond` becomes a select of both branches, and the branch that is not taken may give a gradient that is not a number;
-# a `while_loop` goes on for the layers that are done; custom backward passes may hold any of these.
+# A `cond` becomes a select of both branches, and the branch that is not taken may give a NaN gradient; a `while_loop`
+# continues for layers that are done; custom backward passes may contain any of these.
 _OTHERWISE = frozenset(
     "cond while pure_callback ffi_call pallas_call custom_partitioning infeed outfeed run_state shard_map "
     "custom_vmap_call".split()
@@ -18,7 +18,7 @@ _THREEFRY = "key<fry>"
 
 
 def one_by_one(jaxpr: Any) -> bool:
-    """Whether a program holds what `jax.vmap` does not compute as a loop does."""
+    """True if `jax.vmap` of a program may differ from a loop."""
     if jaxpr.effects or draws_otherwise(jaxpr):
         return True
     for equation in jaxpr.eqns:
@@ -31,7 +31,7 @@ def one_by_one(jaxpr: Any) -> bool:
 
 
 def draws_otherwise(jaxpr: Any) -> bool:
-    """Whether a program draws random bits, of which `jax.vmap` gives others than a loop."""
+    """True if a program draws random bits that differ between `jax.vmap` and a loop."""
     for equation in jaxpr.eqns:
         if equation.primitive.name in _RANDOM:
             return True

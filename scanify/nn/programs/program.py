@@ -1,4 +1,4 @@
-"""One layer as it is traced for a call, and what two of them must have in common to be the body of one scan."""
+"""One layer as traced for a call, and its key: programs with equal keys can be the body of one scan."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from scanify.nn.trees.structs import struct
 class Program:
     """A traced layer, a function of flat lists of arrays.
 
-    `treedef` is that of what the layer gives, `static` has its leaves that are no arrays, with None in the places of
-    the arrays; `outs` are the arrays as `jax.ShapeDtypeStruct`s. It is read for its key when that is asked for: many
-    programs one after another, which is faster than in between their traces.
+    `treedef` is the structure of its result, `static` has the leaves that are not arrays, with a marker in place of the
+    arrays; `outs` are the arrays as `jax.ShapeDtypeStruct`s. Its key is computed on demand: for many programs one after
+    another, which is faster than in between their traces.
     """
 
     jaxpr: Any
@@ -37,22 +37,22 @@ class Program:
 
     @property
     def key(self) -> Hashable:
-        """Equal for two programs only if they are the same but for the values of `constants`, and for the arrays that
-        they close over."""
+        """Return a key, equal for two programs only if they are the same up to the values of `constants` and captured
+        arrays."""
         return self._read.key
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """The numbers that stand in the program as scalar operands."""
+        """Return the numbers that are scalar operands in the program."""
         return self._read.constants
 
     @property
     def captured(self) -> tuple[int, ...]:
-        """Which of `consts` are arrays that the program closes over."""
+        """Return the indices of `consts` that are captured arrays."""
         return self._read.captured
 
     def result(self, arrays: Sequence[Any]) -> Any:
-        """The pytree that the layer gives, of its arrays."""
+        """Build the result of the layer from its arrays."""
         waiting = iter(arrays)
         return jax.tree.unflatten(self.treedef, [next(waiting) if leaf is _ARRAY else leaf for leaf in self.static])
 
@@ -68,10 +68,10 @@ def trace(
     known: Known | None = None,
     names: Callable[[], Sequence[str]] | None = None,
 ) -> Program:
-    """Trace `fn` on shapes and dtypes; Python numbers among what it gives become weak-typed arrays, as in a scan.
+    """Trace `fn` on shapes and dtypes; Python numbers in its result become weak-typed arrays, as in a scan.
 
-    Without `derivatives` the key is equal for programs that differ in those alone. `names` gives names for the arrays,
-    which are asked for where an error speaks of them: then `fn` is traced once more.
+    Without `derivatives` the key ignores differences in derivative rules. `names` returns names for the arrays, for
+    jax's errors: then `fn` is traced once more.
     """
     found: list[Any] = []
 
@@ -79,14 +79,14 @@ def trace(
         out, static = split(fn(arrays))
         leaves, treedef = jax.tree.flatten(out, is_leaf=lambda leaf: leaf is None)
         others = treedef.flatten_up_to(static)
-        # A None on both sides is a None of the layer itself.
+        # If both are None, the layer itself returned None.
         found[:] = [treedef, tuple(o if leaf is None else _ARRAY for leaf, o in zip(leaves, others, strict=True))]
         return [leaf for leaf in leaves if is_array(leaf)]
 
     traced = None
     try:
         traced = jaxpr_of(flat, arrays)
-    except jax.errors.JAXTypeError:  # of a value that is not known, and the arguments on which it depends
+    except jax.errors.JAXTypeError:  # a value is not known; the error names the arguments on which it depends
         if names is None:
             raise
     jaxpr, consts, avals = traced or jaxpr_of(flat, arrays, names and names())

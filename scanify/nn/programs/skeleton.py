@@ -1,8 +1,8 @@
-"""A jaxpr as a key: equal for two jaxprs only where they are the same program but for the values of scalar operands.
+"""Keys of jaxprs, equal only for the same programs up to the values of scalar operands.
 
-This is stricter than the value numbering of `scanify.jaxpr.number`, which says when two programs have equal values: one
-scan must also have the derivatives, the remat and the names of both. So equations are compared one by one, in order;
-nothing is folded or left out but what no result reads.
+This is stricter than the value numbering of `scanify.jaxpr.number`, which finds programs with equal values: one scan
+must also have the derivatives, the remat and the names of both. So equations are compared one by one, in order; nothing
+is folded, and only unread results are dropped.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -19,19 +19,19 @@ from scanify.nn.programs.derivative_rules import RULES, WITH_RULES, rule_key
 # Constants of a program that are larger than this are the same only if they are one object.
 COMPARED_BYTES = 1 << 20
 
-# Calls through which a scalar operand can be followed: `jit` computes what its jaxpr computes, and so do its
-# derivatives. Not so `cond`, `scan` or custom derivatives, which have parameters that speak of their operands.
+# Calls through which a scalar operand can be followed: `jit` computes the same as its jaxpr, and so do its derivatives.
+# This is not true for `cond`, `scan` or custom derivatives, whose parameters refer to their operands.
 TRANSPARENT = ("jit", "pjit")
 
-# What says how something is called, and nothing about what it does.
+# Parameters that only name the operation.
 NAMES = {"jit": ("name",), "pjit": ("name",)}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Constant:
-    """A number that stands in a jaxpr as scalar operand, or as the start of a `slice`.
+    """A number in a jaxpr that is a scalar operand, or the start of a `slice`.
 
-    `place` are the equation's index, and that of an equation in its jaxpr, and so on; the last entry is the index of
+    `place` holds the index of the equation, then of an equation in its jaxpr, and so on; the last entry is the index of
     the operand, or `start_of(axis)`.
     """
 
@@ -41,21 +41,20 @@ class Constant:
 
     @property
     def bits(self) -> bytes:
-        """What two constants must have in common to be the same; 0.0 is not -0.0."""
+        """Return the bits that equal constants share; 0.0 is not -0.0."""
         return self.value.tobytes()
 
 
 def start_of(axis: int) -> int:
-    """The last entry of the place of a slice's start along an axis: below zero, where no operand is."""
+    """Return the last entry of the place of a slice's start along an axis: negative, unlike operands."""
     return -1 - axis
 
 
 class Known:
-    """What many skeletons have in common, whose keys are compared with one another alone.
+    """A cache shared by many skeletons, whose keys are only compared with one another.
 
-    jax makes one jaxpr for all calls of a function with one type of operands, so that of many layers most of what
-    stands in parameters is the same object, and so are most avals. Equal ones are numbered, and so are equal equations,
-    so that a key is short.
+    jax makes one jaxpr for all calls of a function with one type of operands, so most parameters and avals of many
+    layers are the same objects. Equal ones are numbered, and so are equal equations, so that a key is short.
     """
 
     def __init__(self) -> None:
@@ -71,9 +70,8 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """The key of an open jaxpr, and what the key says nothing about but the types: scalar operands, and `captured`, the
-    indices of the constants that are read as inputs are, in the order of their first reads.
-    """
+    """The key of an open jaxpr, and the parts of which it covers only the types: scalar operands, and `captured`, the
+    indices of the constants that are read like inputs, in the order of their first reads."""
 
     key: Hashable
     constants: tuple[Constant, ...] = ()
@@ -81,16 +79,16 @@ class Skeleton:
 
 
 def skeleton(jaxpr: Any, consts: Sequence[Any], *, derivatives: bool = True, known: Known | None = None) -> Skeleton:
-    """The skeleton of an open jaxpr; without `derivatives`, rules of functions that have their own make no difference.
-    `known` is for many of them, all with the same `derivatives`: their keys are compared with one another alone.
+    """Return the skeleton of an open jaxpr; without `derivatives`, custom derivative rules are ignored. `known` is
+    shared by many of them, all with the same `derivatives`: their keys are only compared with one another.
 
-    The key holds what it compares by identity, so that it may be kept. Where the jaxpr has parameters whose meaning is
-    not known the key is equal to no other.
+    The key holds the objects that it compares by identity, so it may be stored. If the jaxpr has parameters of unknown
+    meaning, the key is equal to no other.
     """
     alive: list[Any] = []
     reader = _Reader(alive, derivatives, Known() if known is None else known, numbered=known is not None)
     if known is not None:
-        known.alive.append(alive)  # whatever becomes of this one: the others speak of its equations
+        known.alive.append(alive)  # whatever becomes of this one: the others refer to its equations
     try:
         key = reader.jaxpr(jaxpr, consts, (), [True] * len(jaxpr.outvars))
     except NotUnderstood:
@@ -99,7 +97,7 @@ def skeleton(jaxpr: Any, consts: Sequence[Any], *, derivatives: bool = True, kno
 
 
 def const_key(const: Any) -> Hashable:
-    """Equal for two constants only where they are the same object, or small arrays of the same values."""
+    """Return a key, equal for two constants only if they are the same object, or small arrays of the same values."""
     plain = isinstance(const, np.ndarray | np.generic | jax.Array) and not isinstance(const, jax.core.Tracer)
     if not plain or not isinstance(const.dtype, np.dtype) or const.nbytes > COMPARED_BYTES:
         return ("const", id(const))
@@ -110,8 +108,8 @@ def const_key(const: Any) -> Hashable:
 
 
 def live(jaxpr: Any, used: Sequence[bool], known: Known) -> tuple[dict[int, list[bool]], list[bool]]:
-    """The equations that the used results need, or that have effects, with which of their results are needed; and
-    which inputs are."""
+    """Return the equations that the used results need, or that have effects, with their used results; and the used
+    inputs."""
     which = (id(jaxpr), tuple(used))
     if which not in known.live:
         known.alive.append(jaxpr)
@@ -120,7 +118,7 @@ def live(jaxpr: Any, used: Sequence[bool], known: Known) -> tuple[dict[int, list
 
 
 def without_dead(jaxpr: Any) -> Any:
-    """The open jaxpr without the equations that no result needs, which may read what a key says nothing about."""
+    """Return the open jaxpr without unused equations, which may read values that a key does not cover."""
     read, _ = live(jaxpr, [True] * len(jaxpr.outvars), Known())
     return jaxpr.replace(eqns=[jaxpr.eqns[at] for at in sorted(read)])
 
@@ -128,7 +126,7 @@ def without_dead(jaxpr: Any) -> Any:
 def _live(jaxpr: Any, used: Sequence[bool], known: Known) -> tuple[dict[int, list[bool]], list[bool]]:
     needed = {id(out) for out, use in zip(jaxpr.outvars, used, strict=True) if use}
     found: dict[int, list[bool]] = {}
-    equations = jaxpr.eqns  # made anew each time that one asks
+    equations = jaxpr.eqns  # a new list on each access
     for index in range(len(equations) - 1, -1, -1):
         equation = equations[index]
         outs = [id(out) in needed for out in equation.outvars]
@@ -171,11 +169,11 @@ class _Reader:
         self._canonical = Canonical(self._inner, alive)
 
     def _inner(self, jaxpr: Any) -> Hashable:
-        """A jaxpr in a parameter, in which every number counts."""
+        """Return the key of a jaxpr in a parameter, in which every number counts."""
         return self._nested(jaxpr, None, [True] * len(opened(jaxpr)[0].outvars))
 
     def _nested(self, jaxpr: Any, place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
-        """The key of a jaxpr in a parameter, read once for all equations that have it."""
+        """Return the key of a jaxpr in a parameter, read once for all equations that have it."""
         which = (id(jaxpr), place is None, tuple(used))
         if which in self._known.reading:
             raise NotUnderstood("a jaxpr that stands in its own parameters")
@@ -197,8 +195,8 @@ class _Reader:
         return key
 
     def jaxpr(self, jaxpr: Any, consts: Sequence[Any], place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
-        """The key of the results that are used. `place` is where the jaxpr stands; None where its scalar operands
-        cannot be taken out."""
+        """Return the key of the used results. `place` is the place of the jaxpr; None if its scalar operands cannot be
+        extracted."""
         read, _ = live(jaxpr, used, self._known)
         numbers: dict[int, Hashable] = {}  # by the identity of a variable; literals have none
         for which, (constvar, const) in enumerate(zip(jaxpr.constvars, consts, strict=True)):
@@ -233,7 +231,7 @@ class _Reader:
         return tuple(found)
 
     def _results(self, numbers: dict[int, Hashable], variables: Sequence[Any]) -> Hashable:
-        """The keys of what an equation gives, whose variables are numbered."""
+        """Return the keys of an equation's results, and number its variables."""
         known, found = self._known.avals, []
         for variable in variables:
             aval = variable.aval
@@ -257,7 +255,7 @@ class _Reader:
         return ("literal", kind, np.asarray(value, dtype=atom.aval.dtype).tobytes())
 
     def _slice(self, params: Any, place: tuple[int, ...]) -> Hashable:
-        """A slice without strides, by its sizes: `xs[3]` and `xs[4]` differ in a number, as `x * 3` and `x * 4` do."""
+        """Return the key of a slice without strides, its sizes: `xs[3]` and `xs[4]` differ in a number."""
         starts, limits = params["start_indices"], params["limit_indices"]
         for axis, start in enumerate(starts):
             self.constants.append(Constant((*place, start_of(axis)), np.asarray(start, np.int32), False))
@@ -275,14 +273,14 @@ class _Reader:
             rules = rule_key(equation, self._object) if self._derivatives else None
             return (rules, self._plain({key: value for key, value in params.items() if key not in RULES}))
         if name == "scan":
-            # What of the operands is carried, as jax 0.12 says it: an object that is made for each scan.
+            # The carried operands, in the form of jax 0.12: an object created for each scan.
             carried = [tuple(map(len, params[key].unpack())) for key in _CARRIED if key in params]
             return (tuple(carried), self._plain({key: value for key, value in params.items() if key not in _CARRIED}))
         return self._plain(params)
 
     def _plain(self, params: Mapping[str, Any]) -> Hashable:
-        """The key of parameters of which nothing special is known. Most values are one object in many equations, or
-        tuples of such."""
+        """Return the key of ordinary parameters. Most values are one object in many equations, or tuples of such
+        objects."""
         ids = [tuple(map(id, value)) if type(value) is tuple else id(value) for value in params.values()]
         which = (*params, *ids)
         if which not in self._known.params:
@@ -296,7 +294,7 @@ class _Reader:
         return key
 
     def _object(self, value: Any) -> Hashable:
-        """The key of anything else. Meshes, the rules of a function and the like are one object in many equations."""
+        """Return the key of any other object. Meshes, rules of functions and so on are one object in many equations."""
         if id(value) not in self._known.objects:
             before = len(self.alive)
             key = self._canonical.key(value)
@@ -306,18 +304,18 @@ class _Reader:
         return key
 
     def _captured(self, which: int, aval: Any) -> Hashable:
-        """An array that the traced function closes over: another layer may read another one in its place."""
+        """Return the key of a captured array of the traced function: another layer may read another one instead."""
         self.captured.append(which)
         return ("captured", len(self.captured), self._aval(aval))
 
     def _aval(self, aval: Any) -> Hashable:
-        """The key of an aval: jax has one object for all that are equal."""
+        """Return the key of an aval: jax has one object for all equal ones."""
         if id(aval) not in self._known.avals:
             self._known.avals[id(aval)] = (self._number(_aval(aval)), aval)
         return self._known.avals[id(aval)][0]
 
     def _number(self, key: Hashable) -> Hashable:
-        """Where many skeletons are read a number that stands for the key."""
+        """Return a number for the key if many skeletons are read."""
         return self._known.numbers.setdefault(key, len(self._known.numbers)) if self._numbered else key
 
     def _const(self, const: Any) -> Hashable:
@@ -325,16 +323,16 @@ class _Reader:
         return const_key(const)
 
 
-# The parameters of `scan` that say what of its operands is carried.
+# The parameters of `scan` that identify the carried operands.
 _CARRIED = ("ft_in", "ft_out")
 
-# Where a jaxpr in a parameter stands until it is known where that is; not the outermost place, which is `()`.
+# The place of a jaxpr in a parameter until it is known; not the outermost place, which is `()`.
 _INSIDE = (-1,)
 
 
 def _simple(value: Any) -> Hashable:
-    """The key of a name, a number, a dtype or nested tuples and lists of integers, as most parameters are; None for
-    anything else."""
+    """Return the key of a name, a number, a dtype or nested tuples and lists of integers, as most parameters are; None
+    for anything else."""
     kind = type(value)
     if value is None or kind is int or kind is bool or kind is str:
         return (kind, value)
@@ -344,8 +342,8 @@ def _simple(value: Any) -> Hashable:
 
 
 def _integers(value: Any) -> Hashable:
-    """The key of integers, None, and tuples and lists of such; None where there is anything else, as True, which is
-    equal to 1."""
+    """Return the key of integers, None, and nested tuples and lists of them; None for anything else, such as True,
+    which equals 1."""
     found: list[Any] = [type(value)]
     for one in value:
         kind = type(one)
@@ -356,7 +354,7 @@ def _integers(value: Any) -> Hashable:
             if inside is None:
                 return None
             found.append(inside)
-        elif kind is np.int64:  # as `axis=-1` becomes
+        elif kind is np.int64:  # such as a normalised `axis=-1`
             found.append(int(one))
         else:
             return None
@@ -368,7 +366,7 @@ def _switches(value: Any) -> Hashable:
 
 
 class _Lazy:
-    """A constant that is looked at where it is read: one that nothing reads makes no difference."""
+    """A constant that is read on demand: an unused one makes no difference."""
 
     def __init__(self, key: Callable[[], Hashable]) -> None:
         self._key = key
@@ -384,5 +382,5 @@ def _aval(aval: Any) -> Hashable:
     dtype = getattr(aval, "dtype", None)
     if dtype is None:
         return (None, str(aval), False)
-    # A dtype compares equal to its name; so it stands beside its class.
+    # A dtype compares equal to its name, so its class is part of the key.
     return (aval.shape, type(dtype), dtype, aval.weak_type, aval.manual_axis_type)

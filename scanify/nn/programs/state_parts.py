@@ -1,4 +1,4 @@
-"""`equinox.nn.State` in the carry, layer by layer: each layer is given its own entries and gives them back.
+"""`equinox.nn.State` in the carry, split by layer: each layer takes and returns its own entries.
 
 Two batch norms read different entries of a state, so as programs of the whole state they differ; as programs of their
 own entries (`State.substate`) they are equal.
@@ -24,11 +24,11 @@ class StateParts:
     entries: tuple[dict[Any, Any], ...]
 
     def carry_with(self, rest: Any, markers: Sequence[Any], values: Sequence[Any]) -> Any:
-        """The carry with a state of these entries alone."""
+        """Return the carry with a state of only these entries."""
         return self.carry_with_state(rest, _state(tuple(markers), tuple(values)))
 
     def taken_from(self, carry: Any, markers: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """The carry that a layer gave without its state, and the values of the entries."""
+        """Split the output carry of a layer into the carry without its state, and the values of the entries."""
         leaves, treedef = _flatten(carry)
         state = leaves[self.place] if self.place < len(leaves) else None
         if not isinstance(state, State):
@@ -41,20 +41,20 @@ class StateParts:
         return jax.tree.unflatten(treedef, leaves), [found[marker] for marker in markers]
 
     def carry_with_state(self, rest: Any, state: Any) -> Any:
-        """The carry with a whole state."""
+        """Return the carry with a whole state."""
         leaves, treedef = _flatten(rest)
         leaves[self.place] = state
         return jax.tree.unflatten(treedef, leaves)
 
     def whole(self, entries: dict[Any, Any]) -> Any:
-        """The state as it was given, with these entries replaced."""
+        """Return the original state, with these entries replaced."""
         values, keys = self.state.tree_flatten()
         return _state(keys, tuple(entries.get(key, value) for key, value in zip(keys, values, strict=True)))
 
 
 def state_parts(carry: Any, layers: Sequence[Any]) -> StateParts | None:
-    """The state in the carry taken apart; None where there is none, or where layers do not have entries of their own:
-    then the state is carried as it is."""
+    """Split the state in the carry; None if it has no state, or if layers do not have entries of their own: then the
+    state is carried whole."""
     leaves, treedef = _flatten(carry)
     places = [index for index, leaf in enumerate(leaves) if isinstance(leaf, State)]
     if len(places) != 1:

@@ -1,4 +1,4 @@
-"""The carry of a scan: what of it is arrays, that a layer gives it back as it was, and its weak types."""
+"""The carry of a scan: its arrays and weak types, and checks that a layer returns it with the same structure."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
 class CarryChanges(Exception):
-    """A layer gives back a carry that a scan cannot take as it was given; `scan` is the one that it belongs to."""
+    """A layer returns a carry that a scan cannot take in the original form; `scan` is the affected one."""
 
     def __init__(self, scan: object) -> None:
         self.scan = scan
@@ -26,7 +26,7 @@ class CarryChanges(Exception):
 
 
 class CarryDiffers(TypeError):
-    """A layer gives back a carry unlike the one that it was given, which no scan can take."""
+    """A layer returns a carry unlike its input, which no scan can take."""
 
     def __init__(self, difference: Difference) -> None:
         self.difference = difference
@@ -38,7 +38,7 @@ class WeakTypeChanges(CarryChanges):
 
 
 class NumbersChange(CarryChanges):
-    """Python numbers of the carry come back as others; `leaves` are the indices of those leaves."""
+    """Python numbers of the carry come back changed; `leaves` are the indices of those leaves."""
 
     def __init__(self, scan: object, leaves: frozenset[int]) -> None:
         self.leaves = leaves
@@ -46,8 +46,8 @@ class NumbersChange(CarryChanges):
 
 
 class VariesOver(CarryChanges):
-    """Under `jax.shard_map`, a carry comes back varying over more mesh axes than it was given with; `axes` has those of
-    each of its arrays."""
+    """Under `jax.shard_map`, a carry comes back varying over more mesh axes than before; `axes` has the axes of each of
+    its arrays."""
 
     def __init__(self, scan: object, axes: list[frozenset[str]]) -> None:
         self.axes = axes
@@ -55,7 +55,7 @@ class VariesOver(CarryChanges):
 
 
 def split(tree: Any, held: Collection[int] = ()) -> tuple[Any, Any]:
-    """Arrays and Python numbers, those as weak-typed arrays, and everything else; so are the leaves at `held`."""
+    """Split a pytree into arrays, with weak-typed arrays for Python numbers, and the rest with leaves at `held`."""
     leaves, treedef = jax.tree.flatten(tree)
     moves = [at not in held and (is_array(leaf) or is_number(leaf)) for at, leaf in enumerate(leaves)]
     arrays = [_as_array(leaf) if move else None for leaf, move in zip(leaves, moves, strict=True)]
@@ -68,13 +68,13 @@ def _as_array(leaf: Any) -> Any:
 
 
 def numbers(tree: Any) -> frozenset[int]:
-    """The indices of the leaves that are Python numbers."""
+    """Return the indices of the leaves that are Python numbers."""
     return frozenset(at for at, leaf in enumerate(jax.tree.leaves(tree)) if is_number(leaf))
 
 
 def changed_numbers(before: Any, after: Any) -> frozenset[int]:
-    """The indices of the Python numbers in `before` that are no longer what they were; none where structures differ,
-    which is for others to tell."""
+    """Return the indices of the Python numbers in `before` that have changed; none if structures differ, which is
+    reported elsewhere."""
     held = numbers(before)
     if not held or not _same_structure(before, after):
         return frozenset()
@@ -83,7 +83,7 @@ def changed_numbers(before: Any, after: Any) -> frozenset[int]:
 
 
 def varied(tree: Any, axes: list[frozenset[str]]) -> Any:
-    """The arrays of a tree, each varying over its axes of the mesh too; their values are the same."""
+    """Make each array of a tree vary over its mesh axes too; their values are unchanged."""
     leaves, treedef = jax.tree.flatten(tree)
     more = [tuple(sorted(over - varying(leaf))) for leaf, over in zip(leaves, axes, strict=True)]
     cast = [jax.lax.pcast(leaf, over, to="varying") if over else leaf for leaf, over in zip(leaves, more, strict=True)]
@@ -102,11 +102,11 @@ def _varying_as(after: Any, before: Any, scan: object) -> Any:
 def checked_step(
     body: Step, static: Any, scan: object, *, settled: bool = False
 ) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
-    """`body` on the arrays of a carry: new arrays, the arrays of y, and the leaves of y that are none.
+    """Wrap `body` as a function of a carry's arrays: new arrays, the arrays of y, and the other leaves of y.
 
-    The step raises TypeError where the new carry has another structure, other leaves that are no arrays, or arrays of
-    another shape or dtype; and a CarryChanges where the scan can be run for another form of the carry. `settled`: weak
-    types have been looked at.
+    The step raises TypeError if the new carry has another structure, other non-array leaves, or arrays of another shape
+    or dtype; and a CarryChanges if the scan can be run for another form of the carry. `settled`: weak types have been
+    checked.
     """
 
     def carried(carry: Any, x: Any) -> list[Any]:
@@ -120,7 +120,7 @@ def checked_step(
                 f"expected the function of a scan to give a pair (carry, y), got {type(result).__name__}; use fold for "
                 "functions that give the carry alone"
             )
-        before = eqx.combine(carry, static)  # anew: an `equinox.nn.State` may be used once
+        before = eqx.combine(carry, static)  # recombined, since an `equinox.nn.State` may be used once
         changed = changed_numbers(before, result[0])
         if changed:
             raise NumbersChange(scan, changed)
@@ -137,7 +137,7 @@ def checked_step(
 
 
 def _taken(before: Any, after: Any) -> Any:
-    """The arrays of the carry that a layer gave. Raises TypeError where it is not like the one that it was given."""
+    """Return the arrays of a layer's output carry. Raises TypeError if it does not match the input carry."""
     if _same_structure(before, after):
         arrays, rest = split(after, numbers(before))
     else:
@@ -147,13 +147,13 @@ def _taken(before: Any, after: Any) -> Any:
 
 
 def settled(body: Step, carry: Any, static: Any, x: Any) -> Any:
-    """The carry in the type that it settles into, for carries that begin with a weak type.
+    """Return the carry in the type that it settles into, for carries that begin with a weak type.
 
     `0.0 + loss` is weak before the first layer and strong after it. A scan has one type for all layers; with it the
-    first layers compute what they compute in a loop if the program traced for their types is the same but for
-    conversions. That is checked here, because jax.lax.scan promotes without a word.
+    first layers compute the same as in a loop if the program traced for their types is the same up to conversions. That
+    is checked here, because jax.lax.scan promotes silently.
 
-    Raises TypeError where the programs differ, or where the types do not settle.
+    Raises TypeError if the programs differ, or if the types do not settle.
     """
     types, traces = [carry], [_traced(body, carry, static, x)]
     while _avals(traces[-1].carry) != _avals(types[-1]) and len(types) < _ROUNDS:
@@ -176,7 +176,7 @@ _ROUNDS = 4  # weak to strong, integer to float, float to complex
 
 @dataclass(frozen=True)
 class _Trace:
-    """One layer for one type of carry: the new carry as `jax.ShapeDtypeStruct`s, the avals of y, and what it does."""
+    """One layer for one type of carry: the new carry as `jax.ShapeDtypeStruct`s, the avals of y, and its operations."""
 
     carry: Any
     y: list[Any]
@@ -194,7 +194,7 @@ def _traced(body: Step, carry: Any, static: Any, x: Any) -> _Trace:
 
 
 def _refuse_change(before: Any, after: Any) -> None:
-    """Raises TypeError for every change of a carry that is not one of a weak type."""
+    """Raise TypeError for every change of a carry except of a weak type."""
     if _same_structure(before, after):
         before = jax.tree.map(lambda one, other: other if _may_follow(one, other) else one, before, after)
     difference = first_difference(before, after, weak=False)
@@ -210,7 +210,7 @@ def _same_structure(before: Any, after: Any) -> bool:
 
 
 def _may_follow(one: Any, other: Any) -> bool:
-    """Whether `one` is a weak-typed array and `other` an array of the same shape."""
+    """True if `one` is a weak-typed array and `other` an array of the same shape."""
     return is_array(one) and is_array(other) and aval(one)[0] == aval(other)[0] and aval(one)[2]
 
 
@@ -220,15 +220,15 @@ def _avals(tree: Any, count: int = 3) -> list[Any]:
 
 def _cast(leaf: Any, like: Any) -> Any:
     if leaf.dtype == like.dtype and (like.weak_type or not aval(leaf)[2]):
-        return leaf  # what comes back weak stays strong: the programs are the same, and jax cannot cast it
+        return leaf  # a weak result stays strong: the programs are the same, and jax cannot cast it
     if not like.weak_type:
         return jax.lax.convert_element_type(leaf, like.dtype)
-    # jax has no public cast to a weak type; a Python number gives its own.
+    # jax has no public cast to a weak type; a Python number has one.
     return leaf * (1 + 0j if jnp.issubdtype(like.dtype, jnp.complexfloating) else 1.0)
 
 
 def _operations(jaxpr: Any) -> list[Any]:
-    """What a program does, conversions left out: primitives with the shapes and dtypes of their results."""
+    """Return the operations of a program except conversions: primitives with the shapes and dtypes of their results."""
     found: list[Any] = []
     for equation in jaxpr.eqns:
         inner = [_operations(getattr(child, "jaxpr", child)) for child in children(equation)]

@@ -1,7 +1,7 @@
-"""What a scan over layers keeps for its backward pass: remat policies, in haliax's words.
+"""Remat policies, in haliax's terms: what a scan over layers keeps for its backward pass.
 
-After `haliax.ScanCheckpointPolicy` (stanford-crfm/haliax, src/haliax/_src/scan.py), which cannot be hashed; this one
-can, so it may stand in a static field.
+After `haliax.ScanCheckpointPolicy` (stanford-crfm/haliax, src/haliax/_src/scan.py), which is not hashable; this one is,
+so it can be a static field.
 """
 
 import os
@@ -28,7 +28,7 @@ def _names(field: str, value: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, repr=False)
 class ScanCheckpointPolicy:
-    """What is kept for the backward pass of a scan over `N` layers, and what is computed again.
+    """The values that a scan over `N` layers keeps for its backward pass, and those it recomputes.
 
     With `C` bytes of carry, `I` bytes of values inside one layer and `F` operations a layer, forward:
 
@@ -43,20 +43,21 @@ class ScanCheckpointPolicy:
 
     - `save_carries`: keep the carry of every layer; "offload" keeps it in host memory. False keeps only the first one:
         the whole scan is run again when the backward pass begins.
-    - `save_inputs`: "offload" copies what is scanned over (parameters, per-layer arguments) to host memory, layer by
-        layer. True and False are the same: the inputs of a scan are alive anyway, and so the word "offload" leaves them
-        where they are: to copy the parameters, too, made a step of GPT-2's blocks half as long again on an H200, and
-        spared no memory (docs/benchmarks/gpu.md).
-    - `save_block_internals`: True keeps everything inside a layer, names keep what `checkpoint_name` gave those names.
+    - `save_inputs`: "offload" copies the xs (parameters, per-layer arguments) to host memory, layer by layer. True and
+        False are the same, since the inputs of a scan are alive anyway. The word "offload" leaves them on the device:
+        copying the parameters, too, made a step of GPT-2's blocks 50 % slower on an H200, and saved no memory
+        (docs/benchmarks/gpu.md).
+    - `save_block_internals`: True keeps everything inside a layer; names keep the values with these names, set by
+        `checkpoint_name`.
     - `offload_block_internals`: names that are kept in host memory.
-    - `save_dots`: keep the results of matrix products that have no batch dimension, which is what layers compute with
-        their weights; attention scores are computed again.
+    - `save_dots`: keep the results of matrix products that have no batch dimension, such as products with weights;
+        attention scores are recomputed.
     - `prevent_cse`: see `jax.checkpoint`. False is right inside a scan, where XLA cannot undo the remat (jax#13999).
-    - `disable`: keep everything, as a scan without remat does.
+    - `disable`: keep everything, like a scan without remat.
     - `simple`: plain `jax.checkpoint` around a layer; the default does the same.
     - `nested`: a scan over chunks of layers, of which only the first carry is kept: True chooses the number of chunks
-        from the sizes of carry and parameters, a number asks for that many.
-    - `unrolled`: no scan and no remat, but the Python loop: see `ArrayStacked.unrolled`.
+        from the sizes of carry and parameters, a number sets it.
+    - `unrolled`: the Python loop without a scan or remat: see `ArrayStacked.unrolled`.
 
     Raises ValueError for combinations that contradict each other.
     """
@@ -110,13 +111,13 @@ class ScanCheckpointPolicy:
             raise ValueError("ScanCheckpointPolicy: `disable` keeps everything; leave it out to choose what is kept")
 
     def __repr__(self) -> str:
-        """Only what is not the default, as it would be written."""
+        """Show only the fields that are not the default, as source."""
         told = [field for field in fields(self) if getattr(self, field.name) != field.default]
         return f"ScanCheckpointPolicy({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in told)})"
 
     @classmethod
     def of(cls, policy: "RematPolicy | str") -> "ScanCheckpointPolicy":
-        """The policy that a bool or a word stands for. Raises ValueError for an unknown one, naming the known ones."""
+        """Return the policy for a bool or a word. Raises ValueError for an unknown one, naming the known ones."""
         if isinstance(policy, ScanCheckpointPolicy):
             return policy
         if isinstance(policy, bool):
@@ -128,37 +129,37 @@ class ScanCheckpointPolicy:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of values inside a layer that it speaks of."""
+        """Return the names of values inside a layer that it refers to."""
         saved = () if isinstance(self.save_block_internals, bool) else self.save_block_internals
         return (*saved, *self.offload_block_internals)
 
     @property
     def offloads(self) -> bool:
-        """Whether anything is kept in host memory."""
+        """Return whether anything is kept in host memory."""
         return "offload" in (self.save_carries, self.save_inputs) or bool(self.offload_block_internals)
 
     @property
     def is_jax_policy(self) -> bool:
-        """Whether `jax.checkpoint` with `jax_policy` around each layer is all that it asks for."""
+        """Return whether the policy is just `jax.checkpoint` with `jax_policy` around each layer."""
         keeps_all = self.disable or self.save_block_internals is True
         return not (keeps_all or self.offloads or self.names or self.nested) and self.save_carries is True
 
     @property
     def jax_policy(self) -> Any:
-        """What `jax.checkpoint` takes for a policy."""
+        """Return the policy argument for `jax.checkpoint`."""
         return _jax_policy(self)
 
     def checkpoint(self, body: Callable[[Any, Any], Any], *, straight: bool = False) -> Callable[[Any, Any], Any]:
-        """`body(carry, x)`, which keeps for its backward pass what this policy says.
+        """Wrap `body(carry, x)` to keep for its backward pass what this policy selects.
 
         `straight`: XLA will see the body as straight-line code, not in a loop, and would undo the remat (jax#13999): a
-        scan of one step has its loop taken away.
+        scan of one step loses its loop.
 
-        The names are given inside of the checkpointed function: what is named there is kept by name, and the unnamed
-        value is not needed any more.
+        The names are set inside the checkpointed function: the named value is kept, and the unnamed one is not needed
+        any more.
         """
-        # To keep everything is not to remat. `everything_saveable` rounds what it keeps with reduce_precision, which
-        # jax 0.10 and 0.12 refuse for complex values (a Fourier layer's, say).
+        # Keeping everything is not remat. `everything_saveable` rounds kept values with reduce_precision, which jax
+        # 0.10 and 0.12 refuse for complex values (a Fourier layer's, say).
         if self.disable or self.save_block_internals is True:
             return body
         if self.offloads:
@@ -189,7 +190,7 @@ def _refuse_without_host_memory() -> None:
 
 @lru_cache
 def _jax_policy(policy: ScanCheckpointPolicy) -> Any:
-    """The policy as `jax.checkpoint` wants it: the same function object for the same policy, so that caches hit."""
+    """Return the policy of `jax.checkpoint`: the same function object for the same policy, so that caches hit."""
     policies = jax.checkpoint_policies
     internals = policy.save_block_internals
     saved = [] if isinstance(internals, bool) else list(internals)
@@ -213,7 +214,7 @@ def _jax_policy(policy: ScanCheckpointPolicy) -> Any:
 
 
 def _either(dots: Callable[..., bool], by_name: Callable[..., Any]) -> Callable[..., Any]:
-    """`save_from_both_policies` takes only policies that answer with a bool; those that offload do not."""
+    """Combine two policies; `save_from_both_policies` only takes policies that return a bool."""
 
     def keep(prim: Any, *args: Any, **params: Any) -> Any:
         return Saveable if dots(prim, *args, **params) else by_name(prim, *args, **params)
@@ -242,7 +243,7 @@ def tree_checkpoint_name(tree: Any, name: str) -> Any:
 
 
 _UNROLL = "SCANIFY_UNROLL"
-# What an open `remat_policy_override` says, in a tuple: with None each stack has its own policy.
+# The value of an open `remat_policy_override`, in a tuple: with None each stack has its own policy.
 _OVERRIDE: ContextVar[tuple[ScanCheckpointPolicy | None] | None] = ContextVar("scanify_remat_policy", default=None)
 
 
@@ -250,9 +251,9 @@ _OVERRIDE: ContextVar[tuple[ScanCheckpointPolicy | None] | None] = ContextVar("s
 def remat_policy_override(policy: RematPolicy | str | None) -> Iterator[None]:
     """While this context is open, every stack that is traced uses `policy` instead of its own `gradient_checkpointing`.
 
-    For comparing policies without building the model again. With None each stack uses its own, whatever the environment
-    variable `SCANIFY_UNROLL` says. It acts when a function is traced: one that `jax.jit` has traced before keeps the
-    policy it was traced with.
+    For comparing policies without building the model again. With None each stack uses its own policy, whatever the
+    environment variable `SCANIFY_UNROLL` is. It acts when a function is traced: one that `jax.jit` has traced before
+    keeps the policy it was traced with.
     """
     token = _OVERRIDE.set((None if policy is None else ScanCheckpointPolicy.of(policy),))
     try:
@@ -262,7 +263,7 @@ def remat_policy_override(policy: RematPolicy | str | None) -> Iterator[None]:
 
 
 def effective_policy(policy: RematPolicy) -> ScanCheckpointPolicy:
-    """The policy to trace with: that of `remat_policy_override` where one is open, else what `SCANIFY_UNROLL` asks."""
+    """Return the policy to trace with: of an open `remat_policy_override`, else of `SCANIFY_UNROLL`, else its own."""
     override = _OVERRIDE.get()
     if override is None:
         override = (UNROLLED if os.environ.get(_UNROLL, "") not in ("", "0") else None,)

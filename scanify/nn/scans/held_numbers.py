@@ -1,7 +1,7 @@
-"""Python numbers in the carry of a sequence of layers, kept such for as long as the layers give them back as they are.
+"""Python numbers in the carry of a sequence of layers, kept as such while the layers return them unchanged.
 
-A loop hands a number on as it is, and a layer may branch on it; to jax it is an array. An `equinox.nn.State` in the
-carry is left in one piece.
+A loop passes a number on, and a layer may branch on it; to jax it is an array. An `equinox.nn.State` in the carry is
+not flattened.
 """
 
 from collections.abc import Collection
@@ -22,7 +22,7 @@ BRANCHED = (
 
 
 class NumbersMove(Exception):
-    """A layer gives back other numbers than it was given; `leaves` are the indices of those leaves of the carry."""
+    """A layer returns other numbers than it took; `leaves` are the indices of those leaves of the carry."""
 
     def __init__(self, trace: object, leaves: frozenset[int]) -> None:
         self.trace, self.leaves = trace, leaves
@@ -30,21 +30,21 @@ class NumbersMove(Exception):
 
 
 def hold(carry: Any, moving: Collection[int]) -> Any:
-    """The carry with its Python numbers boxed, but for those leaves that move."""
+    """Box the Python numbers of the carry, except the leaves in `moving`."""
     leaves, treedef = _flatten(carry)
     boxed = [Number(leaf) if is_number(leaf) and at not in moving else leaf for at, leaf in enumerate(leaves)]
     return jax.tree.unflatten(treedef, boxed)
 
 
 def let_go(carry: Any) -> Any:
-    """The carry as a layer is given it."""
+    """Unbox the carry for a layer."""
     return jax.tree.map(_unboxed, carry, is_leaf=_is_state)
 
 
 def hold_again(before: Any, after: Any, trace: object) -> Any:
-    """The carry that a layer gave, with its numbers boxed as in the one that it was given.
+    """Box the numbers of a layer's output carry as in its input.
 
-    Raises NumbersMove where they are others.
+    Raises NumbersMove if they have changed.
     """
     given, treedef = _flatten(before)
     gave, treedef_after = _flatten(after)

@@ -43,15 +43,14 @@ def run_scan(
     """`lax.scan(body, init, xs, length)` under a remat policy.
 
     `init` is any pytree: its arrays and Python numbers are carried, everything else (functions, strings, static fields)
-    must come back from `body` as it went in. `xs` holds arrays only, with the layers along axis 0. Of each `y` the
-    arrays and Python numbers are stacked; functions and strings stay as they are.
+    must come back from `body` unchanged. `xs` holds arrays only, with the layers along axis 0. The arrays and Python
+    numbers of each `y` are stacked; functions and strings are kept.
 
     A weak-typed carry, such as the Python number 0.0, takes the type that the layers give it, as in a loop. A Python
-    number that they give back as it is stays one: a layer may branch on it. With `look` a step is a layer, which
-    `scanify.nn.check_layers` looks at.
+    number that they return unchanged stays a Python number: a layer may branch on it. With `look` each step is a layer,
+    which `scanify.nn.check_layers` checks.
 
-    Raises TypeError where the carry changes its structure, shape or dtype on the way through a layer, or where `body`
-    does not give a pair.
+    Raises TypeError if a layer changes the structure, shape or dtype of the carry, or if `body` does not return a pair.
     """
     scan, held, settled_types = object(), numbers(init), False
     carry, static = split(init, held)
@@ -82,7 +81,7 @@ def run_scan(
 
 
 def first_of(xs: Any) -> Any:
-    """What one layer sees of `xs`, as `jax.ShapeDtypeStruct`s."""
+    """Return the `xs` of one layer, as `jax.ShapeDtypeStruct`s."""
     return jax.tree.map(row_struct, xs)
 
 
@@ -95,7 +94,7 @@ def _under_policy(
     unroll: int | bool,
     reverse: bool,
 ) -> tuple[Any, Any]:
-    others: list[Any] = []  # what each y holds beside arrays: the same for all layers, which are traced once
+    others: list[Any] = []  # leaves of each y that are not arrays: the same for all layers, which are traced once
 
     def body(carry: Any, x: Any) -> tuple[Any, Any]:
         carry, y, other = step(carry, x)
@@ -118,14 +117,14 @@ def _under_policy(
 def _scan(
     remat: Callable[..., Body], body: Body, init: Any, xs: Any, length: int, unroll: int | bool, reverse: bool
 ) -> tuple[Any, Any]:
-    """A scan whose body is rematted: `remat(body, straight=...)` is told whether XLA will see straight-line code."""
+    """Run a scan with the body `remat(body, straight=...)`; `straight`: XLA will see straight-line code."""
     straight = is_straight(length, unroll)
     carry, ys = jax.lax.scan(remat(body, straight=straight), init, xs, length=length, unroll=unroll, reverse=reverse)
     return carry, ys
 
 
 def is_straight(length: int, unroll: Unroll) -> bool:
-    """Whether XLA sees a scan as straight-line code: as one of one step, or one that is unrolled."""
+    """True if XLA sees a scan as straight-line code: with a single step, or fully unrolled."""
     steps = 1 if unroll is None else unroll
     return steps is True or steps == 0 or (isinstance(length, int) and (length == 1 or steps >= length))
 
@@ -134,24 +133,24 @@ def is_straight(length: int, unroll: Unroll) -> bool:
 
 
 def _chunk_size(policy: ScanCheckpointPolicy, carry: Any, xs: Any, length: int) -> int:
-    """How many layers make a chunk; `length` where one scan is best."""
+    """Return the number of layers in a chunk; `length` if one scan is best."""
     if policy.nested is False or not isinstance(length, int):
         return length
     if policy.nested is not True:
         return math.ceil(length / min(policy.nested, length))
     if not all(isinstance(size, int) for leaf in jax.tree.leaves((carry, xs)) for size in leaf.shape):
-        return math.ceil(math.sqrt(length))  # as `jax.export` has it: sizes that are not known yet
+        return math.ceil(math.sqrt(length))  # symbolic sizes, as under `jax.export`
     return best_chunk_size(_bytes(carry), _bytes(xs), length)
 
 
 def best_chunk_size(carry_bytes: int, xs_bytes: int, length: int) -> int:
-    """The chunk size that needs the least memory, by this model; `length` where a single scan is no worse.
+    """Return the chunk size that needs the least memory, by this model; `length` if a single scan is no worse.
 
     A single scan keeps `length` carries, and in its backward pass one layer's parameters and their cotangents. Nested
-    in chunks of `s`, the outer scan keeps `length / s` carries, the chunk in hand `s` more, with `s` layers' parameters
-    and cotangents. A last chunk that is shorter makes XLA copy the parameters of the others (on a CPU, 61 layers of
-    0.13 MB needed 8 MB more than the model gives without this term). The square root rule (Chen et al., arXiv
-    1604.06174) is this model without parameters.
+    in chunks of `s`, the outer scan keeps `length / s` carries, the current chunk `s` more, with `s` layers' parameters
+    and cotangents. A shorter last chunk makes XLA copy the parameters of the others (on a CPU, 61 layers of 0.13 MB
+    needed 8 MB more than the model gives without this term). The square root rule (Chen et al., arXiv 1604.06174) is
+    this model without parameters.
     """
     layer_bytes = xs_bytes / length
 
@@ -180,7 +179,7 @@ def _nested(
     unroll: int | bool,
     reverse: bool,
 ) -> tuple[Any, Any]:
-    """A rolled scan over chunks of `size` layers, each of which keeps only its first carry; the last may be shorter."""
+    """Scan over chunks of `size` layers, each of which keeps only its first carry; the last chunk may be shorter."""
     full, rest = divmod(length, size)
 
     def chunk(count: int) -> Body:

@@ -1,4 +1,4 @@
-"""Whether the names that a remat policy speaks of are given to anything in the layers."""
+"""Check that the names in a remat policy are set in the layers."""
 
 import warnings
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 
 
 def warn_of_names_not_set(policy: ScanCheckpointPolicy, step: Callable[..., Any], carry: Any, x: Any) -> None:
-    """Warn of names in `save_block_internals` and `offload_block_internals` that no `checkpoint_name` gives.
+    """Warn of names in `save_block_internals` and `offload_block_internals` that no `checkpoint_name` sets.
 
-    A policy with such names keeps less than it says, and nothing shows it but the memory, which is that of another
-    policy to the byte (AI-Hypercomputer/maxtext#4990). One layer is traced once more for it; where functions have
-    derivatives of their own, which may name values too, the derivative of the layer is traced as well.
+    A policy with such names keeps less than requested, which shows only in the memory: it equals another policy's to
+    the byte (AI-Hypercomputer/maxtext#4990). One layer is traced once more for it; if functions have derivatives of
+    their own, which may name values too, the derivative of the layer is traced as well.
     """
     found, hidden = _names(jax.make_jaxpr(lambda carry, x: step(carry, x)[:2])(carry, x).jaxpr)
     if hidden and not found.issuperset(policy.names):
@@ -37,7 +37,7 @@ def warn_of_names_not_set(policy: ScanCheckpointPolicy, step: Callable[..., Any]
 
 
 def _names(jaxpr: Any) -> tuple[set[str], bool]:
-    """The names given in a jaxpr and in those inside of it, and whether functions have derivatives of their own."""
+    """Return the names set in a jaxpr and its inner jaxprs, and whether functions have derivatives of their own."""
     found: set[str] = set()
     hidden = False
     for equation in jaxpr.eqns:
@@ -52,7 +52,7 @@ def _names(jaxpr: Any) -> tuple[set[str], bool]:
 
 
 def _names_of_derivative(step: Callable[..., Any], carry: Any, x: Any) -> set[str] | None:
-    """The names given where a layer is traced for its backward pass; None where it has none."""
+    """Return the names set when a layer is traced for its backward pass; None if it has none."""
 
     def forward(inexact: Any, rest: Any) -> Any:
         def outputs(inexact: Any) -> Any:
@@ -63,7 +63,7 @@ def _names_of_derivative(step: Callable[..., Any], carry: Any, x: Any) -> set[st
 
     try:
         return _names(jax.make_jaxpr(forward)(*eqx.partition((carry, x), _is_inexact)).jaxpr)[0]
-    except Exception:  # a layer that has no derivative is not kept for one: it may still be run forward
+    except Exception:  # a layer without a derivative may still be run forward
         return None
 
 

@@ -1,4 +1,4 @@
-"""Which operation of a layer gives its carry another dtype: the one that mixes it with an array of that dtype."""
+"""Find the operation of a layer that changes the dtype of its carry, by mixing it with an array of another dtype."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,13 +14,13 @@ from scanify.nn.trees.leaves import is_array
 
 
 def promotion(difference: Difference, carried: Callable[[Any, Any], Sequence[Any]], carry: Any, x: Any) -> str:
-    """In words, or "" where no dtype changes, or no operation is found. `carried(carry, x)` gives the new arrays."""
+    """Describe it, or return "" without a change of dtype or an operation. `carried(carry, x)` returns the arrays."""
     before, after = difference.one, difference.other
     if not (is_array(before) and is_array(after)) or before.dtype == after.dtype:
         return ""
     try:
         jaxpr = jax.make_jaxpr(carried)(carry, x).jaxpr
-    except Exception:  # the message is good without it
+    except Exception:  # the message is useful without it
         return ""
     from_carry = jaxpr.invars[: len(jax.tree.leaves(carry))]
     for equation, user in _changing(jaxpr, from_carry, before.dtype, after.dtype):
@@ -33,7 +33,7 @@ def promotion(difference: Difference, carried: Callable[[Any, Any], Sequence[Any
 
 
 def _changing(jaxpr: Any, given: Sequence[Any], old: Any, new: Any) -> Iterator[tuple[Any, Any]]:
-    """The equations that take what depends on `given` from one dtype to the other, and what uses their result first."""
+    """Yield the equations that change the dtype of values depending on `given`, and the first users of the results."""
     depends = set(given)
     for at, equation in enumerate(jaxpr.eqns):
         mine = [var for var in equation.invars if not hasattr(var, "val") and var in depends]

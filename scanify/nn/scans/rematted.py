@@ -1,4 +1,4 @@
-"""A program that has been traced already, under a remat policy: `jax.checkpoint` would trace it once more."""
+"""Apply a remat policy to a program that is already traced, which `jax.checkpoint` would trace once more."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,10 +12,10 @@ from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 def rematted(
     jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], policy: ScanCheckpointPolicy, *, straight: bool
 ) -> list[Any] | None:
-    """What the open jaxpr gives, in the equation that `policy.checkpoint` would trace it into.
+    """Evaluate the open jaxpr, in the equation that `policy.checkpoint` would trace it to.
 
-    None where that has to trace it: for policies that do more than jax's own, for programs with effects, and for arrays
-    of another type than it was traced for.
+    None if it has to be traced: for policies that do more than jax's own, for programs with effects, and for arrays of
+    another type than it was traced for.
     """
     remat = _remat(policy, policy.prevent_cse or straight) if policy.is_jax_policy else None
     given = [*consts, *arrays]
@@ -29,20 +29,20 @@ def rematted(
 
 
 def _fits(variables: Sequence[Any], given: Sequence[Any]) -> bool:
-    """Whether the arrays have the very types of the variables: shape, dtype, weak type, and what a mesh adds."""
+    """True if the arrays have exactly the types of the variables: shape, dtype, weak type, and mesh properties."""
     return len(variables) == len(given) and all(
         isinstance(variable.aval, jax.core.ShapedArray) and jax.typeof(array) == variable.aval
         for variable, array in zip(variables, given, strict=True)
     )
 
 
-# What `jax.checkpoint` puts beside the jaxpr, in jax 0.10 and 0.12.
+# The parameters of `jax.checkpoint` besides the jaxpr, in jax 0.10 and 0.12.
 _PARAMS = {"prevent_cse", "differentiated", "policy"}
 
 
 @lru_cache(maxsize=128)
 def _remat(policy: ScanCheckpointPolicy, prevent_cse: bool) -> tuple[Any, dict[str, Any]] | None:
-    """The primitive of `jax.checkpoint` and its parameters, read from a small program; None where they are others."""
+    """Return the primitive of `jax.checkpoint` and its parameters, from a small program; None if they are unknown."""
     small = jax.checkpoint(jax.lax.neg, policy=policy.jax_policy, prevent_cse=prevent_cse)
     equations = jax.make_jaxpr(small)(1.0).eqns
     params = dict(equations[0].params)

@@ -1,1 +1,1 @@
-"""Pytrees: which leaves are arrays, how values are compared and kept, what has layers."""
+"""Pytrees: array leaves, comparing and storing values, and stacks among the nodes."""

@@ -1,4 +1,4 @@
-"""Arrays of numpy as arrays of jax, which have 32 bits unless `jax_enable_x64` is set."""
+"""Numpy arrays as jax arrays, which have 32 bits unless `jax_enable_x64` is set."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ import numpy as np
 
 
 def as_jax(leaf: Any) -> Any:
-    """`jnp.asarray`, of whole numbers that it would cut a ValueError."""
+    """Return `jnp.asarray(leaf)`. Raises ValueError for integers that it would truncate."""
     refuse_cut(leaf)
     return jnp.asarray(leaf)
 
 
 def refuse_cut(leaf: Any) -> None:
-    """Raise ValueError for an array of numpy with whole numbers of more bits than jax has, which cuts them unasked.
+    """Raise ValueError for a numpy array with integers of more bits than jax has, which truncates them silently.
 
-    Where a model is not jitted its layers compute with numpy's own numbers, and a scan would with others.
+    If a model is not jitted, its layers compute with numpy's own numbers, and a scan would use others.
     """
     if not isinstance(leaf, np.ndarray) or leaf.dtype not in (np.int64, np.uint64) or not leaf.size:
         return

@@ -1,6 +1,6 @@
-"""What layers give beside the carry, as a list keeps it: numbers stay numbers, dicts keep the order of their keys.
+"""The ys of layers as a list keeps them: numbers stay numbers, and dicts keep the order of their keys.
 
-To jax a Python number is an array, and the keys of a dict have no order but that of sorting.
+To jax a Python number is an array, and the keys of a dict are sorted.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from scanify.nn.trees.leaves import is_number
 
 @dataclass(frozen=True)
 class Number:
-    """A leaf that is no array to jax: what holds it is traced, and it comes out as it was."""
+    """A leaf that is not an array to jax, so that it passes through tracing unchanged."""
 
     value: Any
 
@@ -21,7 +21,7 @@ class Number:
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
 class _Dict:
-    """The entries of a dict in its own order; the keys need not be such that they can be sorted."""
+    """The entries of a dict in its own order; the keys need not be sortable."""
 
     keys: tuple[Any, ...]
     values: tuple[Any, ...]
@@ -35,7 +35,7 @@ class _Dict:
 
 
 def boxed(tree: Any) -> Any:
-    """The pytree as it goes through a scan, its Python numbers and its dicts kept from jax."""
+    """Box the Python numbers and dicts of a pytree, so that a scan keeps them."""
 
     def box(node: Any) -> Any:
         if type(node) is dict:
@@ -46,7 +46,7 @@ def boxed(tree: Any) -> Any:
 
 
 def unboxed(tree: Any) -> Any:
-    """The pytree as it was."""
+    """Return the original pytree."""
 
     def unbox(node: Any) -> Any:
         if isinstance(node, _Dict):

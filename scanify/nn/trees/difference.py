@@ -16,20 +16,20 @@ from scanify.nn.trees.outline import static_fields
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """Two values at the same key path of two trees, as they are."""
+    """Two values at the same key path of two trees."""
 
     path: str
     one: Any
     other: Any
 
     def __str__(self) -> str:
-        """`float32[3] and float32[4]`, told apart by their types where their texts are the same."""
+        """Return `float32[3] and float32[4]`, with their types if their texts are the same."""
         one, other = self.texts()
         return f"{one} and {other}"
 
     def texts(self) -> tuple[str, str]:
-        """Both values in words."""
-        if type(self.one) is object and type(self.other) is object:  # as equinox marks the entries of a State
+        """Describe both values."""
+        if type(self.one) is object and type(self.other) is object:  # equinox marks the entries of a State so
             return "a marker that was made for one layer", "one that was made for another"
         one, other = aval_text(self.one), aval_text(self.other)
         if one != other:
@@ -42,7 +42,7 @@ class Difference:
 
 
 def _values(one: Any, other: Any) -> tuple[str, str]:
-    """Two arrays of one type by the first value that differs."""
+    """Describe two arrays of one type by the first value that differs."""
     text = aval_text(one)
     if any(isinstance(array, jax.core.Tracer | jax.ShapeDtypeStruct) for array in (one, other)):
         return text, f"{text} with other values, in a static field"
@@ -55,8 +55,8 @@ def _values(one: Any, other: Any) -> tuple[str, str]:
 
 
 def _where_texts_differ(one: str, other: str) -> tuple[str, str]:
-    """Both texts from a little before the place where they part: their beginnings are the same."""
-    if " object at 0x" in one:  # which object it is says nothing
+    """Return both texts from shortly before their first difference: their beginnings are the same."""
+    if " object at 0x" in one:  # the address says nothing
         return one, other
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     start = max(0, at - 10)
@@ -65,10 +65,10 @@ def _where_texts_differ(one: str, other: str) -> tuple[str, str]:
 
 
 def first_difference(one: Any, other: Any, *, weak: bool = True) -> Difference | None:
-    """The first difference in structure, static fields, leaves that are no arrays, shapes, dtypes and weak types.
+    """Return the first difference in structure, static fields, non-array leaves, shapes, dtypes and weak types.
 
     Static fields are compared one by one and not by `PyTreeDef.__eq__`, for which 1, 1.0 and True are equal and which
-    raises for arrays. `weak=False` leaves weak types out.
+    raises for arrays. `weak=False` ignores weak types.
     """
     return _walk(one, other, "", weak)
 
@@ -102,7 +102,7 @@ def _walk_module(one: Any, other: Any, path: str, weak: bool) -> Difference | No
     fields, others = static_fields(kind), [object.__getattribute__(each, "__dict__") for each in (one, other)]
     for name in dict.fromkeys([*others[0], *others[1]]):
         mine, theirs = (values.get(name, _UNSET) for values in others)
-        static = fields.get(name, False) or name.startswith("__")  # as a wrapped function's name and doc
+        static = fields.get(name, False) or name.startswith("__")  # such as a wrapped function's name and doc
         if not static:
             found = _walk(mine, theirs, f"{path}.{name}", weak)
         else:
@@ -113,7 +113,7 @@ def _walk_module(one: Any, other: Any, path: str, weak: bool) -> Difference | No
 
 
 def _static(one: Any, other: Any, path: str) -> Difference:
-    """The first difference inside of two static values that are known to differ."""
+    """Find the first difference inside two static values that are known to differ."""
     for step, mine, theirs in _parts(one, other):
         if not same_value(mine, theirs):
             return _static(mine, theirs, f"{path}{step}")

@@ -1,4 +1,4 @@
-"""A stack that is written group by group: beside it, no more memory is in use than that of one group."""
+"""Fill a stack group by group: no more memory is in use than for the stack and one group."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,12 +10,13 @@ import numpy as np
 from scanify.nn.trees.is_eager import is_eager
 from scanify.nn.trees.weak import weakly_typed
 
-# Arrays that are written at once: XLA takes longer for each, and `jnp.stack` keeps what it has joined by sixteen.
+# The number of arrays written at once: XLA takes longer with each, and `jnp.stack` keeps intermediate results, joined
+# by sixteen.
 GROUP = 16
 
 
 def on_one_device(arrays: Iterable[Any]) -> bool:
-    """Whether these are computed arrays in the usual memory of one device, outside of every transformation and mesh."""
+    """True for computed arrays in the usual memory of one device, outside of every transformation and mesh."""
     if not is_eager() or not jax.sharding.get_abstract_mesh().empty:
         return False
     devices = set()
@@ -34,29 +35,29 @@ def on_one_device(arrays: Iterable[Any]) -> bool:
 
 
 def can_be_written(struct: Any) -> bool:
-    """Whether there is a stack of nothing for arrays of this dtype, which keys have not."""
+    """True if there is an empty stack for arrays of this dtype, unlike for keys."""
     return isinstance(struct.dtype, np.dtype)
 
 
 def empty(count: int, struct: Any) -> Any:
-    """A stack for as many arrays of this shape and dtype."""
+    """Return a stack for `count` arrays of this shape and dtype."""
     whole = _zeros((count, *struct.shape), struct.dtype)
     return weakly_typed(whole) if struct.weak_type else whole
 
 
 def written(whole: Any, at: Any, entry: Any) -> Any:
-    """The stack with another entry at this position."""
+    """Return the stack with the entry at this position replaced."""
     new = jax.lax.dynamic_update_index_in_dim(whole, entry, at, 0)
     return weakly_typed(new) if whole.weak_type else new
 
 
 def stacked_in_place(column: Sequence[Any]) -> Any:
-    """Arrays of one shape and dtype, on one device and neither keys nor of a weak type, stacked along a new axis 0."""
+    """Stack arrays of one shape and dtype, on one device and neither keys nor of a weak type, along a new axis 0."""
     count = len(column)
     if count <= GROUP:
         return _stacked(list(column))
     whole = empty(count, jax.typeof(column[0]))
-    for start in (*range(0, count - GROUP, GROUP), count - GROUP):  # groups of one size are one program
+    for start in (*range(0, count - GROUP, GROUP), count - GROUP):  # groups of one size share one program
         whole = _write(whole, np.int32(start), list(column[start : start + GROUP]))
     return whole
 
@@ -69,4 +70,4 @@ def _with_group(whole: Any, at: Any, group: Sequence[Any]) -> Any:
 
 _stacked = jax.jit(jnp.stack)
 _write = jax.jit(_with_group, donate_argnums=0)
-_zeros = jax.jit(jnp.zeros, static_argnums=(0, 1))  # by itself it makes them and copies them
+_zeros = jax.jit(jnp.zeros, static_argnums=(0, 1))  # without jit it makes them and copies them

@@ -1,8 +1,8 @@
-"""Whether code runs outside of every transformation, as it stands."""
+"""Check whether code runs outside of every transformation."""
 
 import jax
 
-try:  # jax says it nowhere in public
+try:  # jax has no public function for this
     from jax._src.core import trace_state_clean as _nothing_is_traced
 except ImportError:
 
@@ -11,5 +11,5 @@ except ImportError:
 
 
 def is_eager() -> bool:
-    """Whether nothing is being traced, and `jax.jit` compiles what it is given."""
+    """Return True if nothing is being traced, and `jax.jit` compiles."""
     return bool(_nothing_is_traced()) and not jax.config.jax_disable_jit

@@ -1,7 +1,7 @@
-"""Dicts in a carry: a loop hands them on in the order of their keys, and jax sorts the keys of what it takes apart.
+"""Dicts in a carry: a loop keeps the order of their keys, and jax sorts the keys when it flattens them.
 
-So a sequence of layers carries them with their order, and layers that change it are told apart; and a stack, which has
-one program for all layers, looks whether the order that its layers give makes any difference to them.
+So a sequence of layers carries them with their order, and detects layers that change it; and a stack, which has one
+program for all layers, checks whether the order that its layers return makes any difference to them.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from scanify.nn.scans.carry import split
 @jax.tree_util.register_pytree_with_keys_class
 @dataclass(frozen=True)
 class Ordered:
-    """A dict whose order is a part of its structure; its values are taken in the order that jax has for them."""
+    """A dict whose order is part of its structure; its values are flattened in jax's order."""
 
     entries: dict[Any, Any]
 
@@ -35,14 +35,14 @@ class Ordered:
 def _sorted(keys: Any) -> list[Any]:
     try:
         return sorted(keys)
-    except TypeError:  # jax cannot take such a dict apart; with its order it can
+    except TypeError:  # jax cannot flatten such a dict; with its order it can
         return list(keys)
 
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
 class Opened:
-    """A node of somebody's class with a dict in it, taken apart: some classes take no `Ordered` for a dict."""
+    """A node of a custom class with a dict in it, flattened: some classes do not accept an `Ordered` for a dict."""
 
     children: tuple[Any, ...]
     treedef: Any
@@ -56,7 +56,7 @@ class Opened:
 
 
 def ordered(tree: Any) -> Any:
-    """The pytree with `Ordered` for each dict; itself where there is none."""
+    """Return the pytree with `Ordered` for each dict; the same object without dicts."""
     if not _holds(tree, dict):
         return tree
     if type(tree) is dict:
@@ -68,7 +68,7 @@ def ordered(tree: Any) -> Any:
 
 
 def plain(tree: Any) -> Any:
-    """The pytree as it was."""
+    """Return the original pytree."""
     if not _holds(tree, Ordered | Opened):
         return tree
 
@@ -81,7 +81,7 @@ def plain(tree: Any) -> Any:
 
 
 def _holds(tree: Any, kind: Any) -> bool:
-    """Whether a pytree has nodes of just that type, not of one derived from it."""
+    """True if a pytree has nodes of exactly this type, not of a subclass."""
 
     def is_one(node: Any) -> bool:
         return isinstance(node, kind) and type(node) in (dict, Ordered, Opened)
@@ -90,30 +90,30 @@ def _holds(tree: Any, kind: Any) -> bool:
 
 
 class KeyOrder:
-    """The order of the keys of the dicts in a carry, as the first layer is given it and as a layer gives it.
+    """The order of the keys of the dicts in a carry: as the first layer takes it and as a layer returns it.
 
-    All layers are traced as one, with the order of the first, so `check` asks whether it makes a difference.
+    All layers are traced as one, with the order of the first, so `check` tests whether it makes a difference.
     """
 
     def __init__(self, init: Any) -> None:
         self._before = self._after = jax.tree.structure(ordered(init)) if _holds(init, dict) else None
 
     def given(self, carry: Any) -> Any:
-        """The carry as a layer is given it."""
+        """Return the carry in the order that a layer takes."""
         return in_order(carry, self._before)
 
     def taken(self, carry: Any) -> Any:
-        """The carry that a layer gave; its order is kept in mind."""
+        """Return the carry of a layer, and record its order."""
         if self._before is not None:
             self._after = jax.tree.structure(ordered(carry))
         return carry
 
     def last(self, carry: Any) -> Any:
-        """The carry in the order that the last layer gives it."""
+        """Return the carry in the order that the last layer returns."""
         return in_order(carry, self._after)
 
     def check(self, body: Callable[[Any, Any], tuple[Any, Any]], init: Any, x: Any) -> None:
-        """Raises TypeError where layers change the order and compute something else for it. `x` is what one sees."""
+        """Raise TypeError if layers change the order and compute something else for it. `x` is the x of one layer."""
         if self._before is None or self._before == self._after:
             return
         first, self._before = _program(body, init, x), self._after
@@ -126,7 +126,7 @@ class KeyOrder:
 
 
 def in_order(tree: Any, order: Any) -> Any:
-    """The pytree with the keys of its dicts in an order, the structure of an `ordered` pytree; None for no dicts."""
+    """Order the keys of dicts in a pytree like an `ordered` pytree's structure; None if there are no dicts."""
     if order is None:
         return tree
     leaves, treedef = jax.tree.flatten(ordered(tree))
@@ -134,7 +134,7 @@ def in_order(tree: Any, order: Any) -> Any:
 
 
 def _program(body: Callable[[Any, Any], tuple[Any, Any]], init: Any, x: Any) -> Any:
-    """What a layer computes, as something that can be compared."""
+    """Return the computation of a layer in comparable form."""
     arrays, static = split(init)
 
     def flat(carry: Any, x: Any) -> list[Any]:

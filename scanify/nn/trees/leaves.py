@@ -1,4 +1,4 @@
-"""Which leaves are arrays, when two values are the same, and how values and their places read in a message."""
+"""Leaves: which are arrays, when two values are the same, and how values and paths are written in a message."""
 
 import builtins
 import functools
@@ -13,11 +13,12 @@ import numpy as np
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether a leaf is an array: of jax (tracers included), of numpy, or a numpy number.
+    """Return True for an array: of jax (tracers included), of numpy, or a numpy number.
 
-    What `equinox.filter_jit` makes a jax array at its border: a leaf must be stacked on both sides of it or on neither.
+    `equinox.filter_jit` turns numpy numbers into jax arrays at its boundary: a leaf must be stacked on both sides or on
+    neither.
     """
-    # The question itself takes longer: whether a class is one of jax's arrays is asked of the class.
+    # `eqx.is_array` is slower: jax's array class has its own instance check.
     return type(leaf) not in _NEVER and bool(eqx.is_array(leaf))
 
 
@@ -25,27 +26,27 @@ _NEVER = frozenset((bool, int, float, complex, str, type(None), types.FunctionTy
 
 
 def is_number(leaf: Any) -> bool:
-    """Whether a leaf is a Python number, which jax takes for a weak-typed array."""
+    """Return True for a Python number, which jax converts to a weak-typed array."""
     return isinstance(leaf, bool | int | float | complex) and not is_array(leaf)
 
 
 def has_aval(leaf: Any) -> bool:
-    """An array, or a `jax.ShapeDtypeStruct`, which stands for one in a model that is built without weights."""
+    """Return True for an array, or a `jax.ShapeDtypeStruct`, which replaces one in a model built without weights."""
     return isinstance(leaf, jax.ShapeDtypeStruct) or is_array(leaf)
 
 
 def aval(leaf: Any) -> tuple[tuple[int, ...], Any, bool]:
-    """Shape, dtype and whether the type is weak."""
+    """Return the shape, the dtype and whether the type is weak."""
     return tuple(leaf.shape), leaf.dtype, bool(getattr(leaf, "weak_type", False))
 
 
 def is_numpy(leaf: Any) -> bool:
-    """Whether a leaf is of numpy, which code that looks for `jax.Array` leaves out of what it trains."""
+    """Return True for numpy leaves, which code that looks for `jax.Array` does not train."""
     return isinstance(leaf, np.ndarray | np.generic)
 
 
 def varying(leaf: Any) -> frozenset[str]:
-    """The mesh axes of a `jax.shard_map` over which a value varies; a carry may begin to vary on its way."""
+    """Return the mesh axes of a `jax.shard_map` over which a value varies; a carry may begin to vary on its way."""
     if isinstance(leaf, jax.core.Tracer):
         leaf = jax.typeof(leaf)
     manual = getattr(leaf, "manual_axis_type", None)
@@ -53,7 +54,7 @@ def varying(leaf: Any) -> frozenset[str]:
 
 
 def aval_text(leaf: Any) -> str:
-    """`float32[8,64]` for arrays, the class of a module, the kind of a container, the value itself for other leaves."""
+    """Return `float32[8,64]` for arrays, the class of a module, the kind of a container, or the value itself."""
     if has_aval(leaf):
         shape, dtype, weak = aval(leaf)
         return f"{dtype}[{','.join(str(size) for size in shape)}]{' (weak)' if weak else ''}"
@@ -66,25 +67,26 @@ def aval_text(leaf: Any) -> str:
 
 
 def path_text(path: Any) -> str:
-    """A key path as Python writes it, `.attn.heads[0].weight`; "the value itself" for the empty one."""
+    """Write a key path as in Python, `.attn.heads[0].weight`; "the value itself" for the empty one."""
     return (jax.tree_util.keystr(path) if isinstance(path, tuple) else path) or "the value itself"
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Whether two values that are no array leaves are the same for every program: 1, 1.0 and True are three values.
+    """True if two non-array values are the same for every program: 1, 1.0 and True are three values.
 
-    Containers, `functools.partial` and objects are looked into: an `__eq__` may leave out what a layer computes with,
-    as that of a dataclass does with `field(compare=False)`. What cannot be compared is not the same.
+    Containers, `functools.partial` and objects are compared by their contents: an `__eq__` may ignore values that a
+    layer computes with, such as a dataclass's with `field(compare=False)`. Values that cannot be compared are not the
+    same.
     """
     if one is other:
         return True
     if type(one) is not type(other) or isinstance(one, type):
         return False
     if type(one).__name__ == "SharedNode" and type(one).__module__.startswith("equinox."):
-        return True  # stands in an `equinox.nn.Shared` for what is shared, and says nothing else
+        return True  # a placeholder in an `equinox.nn.Shared` without any content
     try:
         return _same(one, other)
-    except Exception:  # an `__eq__` that raises, or that answers with something that is no bool, says nothing
+    except Exception:  # an `__eq__` that raises, or that returns something other than a bool, is ignored
         return False
 
 
@@ -95,7 +97,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and _same_state(one, other)
 
 
-# Packages whose classes say all there is in their `__eq__`.
+# Packages whose classes have a complete `__eq__`.
 _KNOWN = frozenset(sys.stdlib_module_names) - {"builtins"} | {"jax", "jaxlib", "numpy", "ml_dtypes"}
 
 
@@ -103,13 +105,13 @@ _BUILTINS = frozenset(each for each in vars(builtins).values() if isinstance(eac
 
 
 def _same_state(one: Any, other: Any) -> bool:
-    """Whether two objects of one class have the same attributes, whatever their class says of them."""
+    """True if two objects of one class have the same attributes, whatever their `__eq__` says."""
     mine, theirs = _state(one), _state(other)
     return mine.keys() == theirs.keys() and all(same_value(mine[name], theirs[name]) for name in mine)
 
 
 def _state(value: Any) -> dict[str, Any]:
-    """The attributes of an object of a class that is written in Python; none of one that a known library compares."""
+    """Return the attributes of an object of a class written in Python; none for one that a known library compares."""
     found: dict[str, Any] = {}
     for cls in type(value).__mro__:
         if cls.__module__.partition(".")[0] in _KNOWN or cls in _BUILTINS:

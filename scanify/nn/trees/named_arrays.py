@@ -8,10 +8,10 @@ import jax
 
 @jax.tree_util.register_pytree_with_keys_class
 class NamedArrays:
-    """Arrays at the key paths that they have in a module: `named.linear.weight`, `named.layers[0].weight`.
+    """Arrays at their key paths in a module: `named.linear.weight`, `named.layers[0].weight`.
 
-    It is no module of that class with something else in place of what is not an array: code that looks for modules
-    with a certain field and sets it, as `equinox.nn.inference_mode` does, would find two of each.
+    It is not a module of that class with placeholders for other leaves: code that looks for modules with a certain
+    field and sets it, such as `equinox.nn.inference_mode`, would find two of each.
     """
 
     def __init__(self, keys: tuple[Any, ...], children: Sequence[Any]) -> None:
@@ -20,9 +20,9 @@ class NamedArrays:
 
     @classmethod
     def of(cls, paths: Sequence[tuple[Any, ...]], arrays: Sequence[Any]) -> "NamedArrays":
-        """From arrays with their key paths, in the order in which a pytree gives them.
+        """Build it from arrays with their key paths, in the order of a pytree.
 
-        Where paths do not tell the arrays apart, as of a node that gives its children one key, they have numbers.
+        If paths do not distinguish the arrays, as with a node that gives its children one key, they are numbered.
         """
         if len(set(paths)) < len(paths) or not all(paths):
             return cls(tuple(map(jax.tree_util.SequenceKey, range(len(arrays)))), arrays)
@@ -37,14 +37,14 @@ class NamedArrays:
         return cls(tuple(inner), children)
 
     def entries(self) -> list[Any]:
-        """What stands in the place of each array, in their order: anything may, once a tree has been mapped."""
+        """Return the value in place of each array, in order: anything is possible once a tree has been mapped."""
         found: list[Any] = []
         for child in self._children:
             found += child.entries() if isinstance(child, NamedArrays) else [child]
         return found
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_keys", "_children") or name.startswith("__"):  # `copy` asks before there is anything
+        if name in ("_keys", "_children") or name.startswith("__"):  # `copy` looks attributes up before there are any
             raise AttributeError(name)
         return self._find(jax.tree_util.GetAttrKey(name), AttributeError(name))
 

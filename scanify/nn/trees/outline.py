@@ -1,4 +1,4 @@
-"""What can be told fast of a pytree, to find those that may be equal among many."""
+"""Cheap keys of pytrees, to find candidates for equality among many."""
 
 import dataclasses
 import functools
@@ -12,10 +12,10 @@ from scanify.nn.trees.leaves import aval, has_aval, is_number, varying
 
 
 def outline(tree: Any) -> Hashable:
-    """Equal for pytrees in which `first_difference` finds none: classes, shapes, dtypes, numbers and texts.
+    """Return a key, equal for pytrees without a `first_difference`: classes, shapes, dtypes, numbers and texts.
 
-    Of static fields it has what is cheap to tell. So of many layers that differ in a field (an index, a name) each is
-    compared with few others.
+    It includes static fields that are cheap to compare. So among many layers that differ in a field (an index, a name)
+    each is compared with few others.
     """
     found: list[Any] = []
     _walk(tree, found)
@@ -57,7 +57,7 @@ def _walk_other(node: Any, found: list[Any]) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def static_fields(kind: Any) -> dict[str, bool]:
-    """The fields of a module's class, and whether each is static."""
+    """Return the fields of a module's class, and whether each is static."""
     return {field.name: bool(field.metadata.get("static", False)) for field in dataclasses.fields(kind)}
 
 
@@ -66,7 +66,7 @@ def _static(value: Any) -> Any:
     return type(value) if tell is None else (type(value), tell(value))
 
 
-# Of what can change there is nothing to tell: a list that layers share may grow from the first layer to the last.
+# Mutable values have no key: a list that layers share may grow from the first layer to the last.
 _TOLD: dict[type, Callable[[Any], Any]] = {
     **dict.fromkeys((bool, int, float, complex, str, bytes, type(None)), repr),
     tuple: lambda value: tuple(map(_static, value)),

@@ -1,7 +1,7 @@
-"""Python numbers of the layers of a stack, one for each layer: what is trained is trained for each layer by itself.
+"""Python numbers of the layers of a stack, one for each layer, so that each can be trained by itself.
 
-To `jax.grad` and to optimisers that ask for `equinox.is_inexact_array_like`, a field `scale: float` is a parameter.
-Kept once for all layers it would have the sum of their gradients; in a list each layer has its own.
+To `jax.grad` and to optimisers that select by `equinox.is_inexact_array_like`, a field `scale: float` is a parameter.
+Stored once for all layers it would have the sum of their gradients; in a list each layer has its own.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,9 @@ from scanify.nn.trees.weak import weakly_typed
 
 @jax.tree_util.register_pytree_with_keys_class
 class OwnNumbers:
-    """The numbers that stand at one place in the layers of a stack, in the order of the layers.
+    """The numbers at one place in the layers of a stack, in the order of the layers.
 
-    `level` tells the stacks apart that hold one another: it is that of the stack whose layers have these numbers.
+    `level` distinguishes nested stacks: it is the level of the stack whose layers have these numbers.
     """
 
     def __init__(self, numbers: Sequence[Any], level: int) -> None:
@@ -36,7 +36,7 @@ class OwnNumbers:
         return iter(self._numbers)
 
     def __eq__(self, other: object) -> bool:
-        """Equal to a number where each layer has that one, so that `stack.stacked.dropout.p == 0.5` can be asked."""
+        """Compare equal to a number that all layers share, so that `stack.stacked.dropout.p == 0.5` works."""
         if isinstance(other, OwnNumbers):
             return self.level == other.level and same_value(self._numbers, other._numbers)
         return is_number(other) and all(is_number(number) and number == other for number in self._numbers)
@@ -44,7 +44,7 @@ class OwnNumbers:
     __hash__ = None  # type: ignore[assignment]
 
     def taken(self, positions: Sequence[int]) -> "OwnNumbers":
-        """The numbers of the layers at these positions."""
+        """Return the numbers of the layers at these positions."""
         return OwnNumbers([self._numbers[position] for position in positions], self.level)
 
     def tree_flatten_with_keys(self) -> tuple[list[tuple[Any, Any]], int]:
@@ -63,9 +63,9 @@ class OwnNumbers:
         return f"[{', '.join(map(repr, self._numbers))}]"
 
     def as_one(self, what: str) -> Any:
-        """What all layers have in common: the number where it is one and the same, else an array with a leading axis.
+        """Return the number if all layers have the same one, else an array with a leading axis.
 
-        Raises ValueError where the layers have numbers of several types, as one body for all of them cannot.
+        Raises ValueError if the layers have numbers of several types, which one body for all of them cannot have.
         """
         first = self._numbers[0]
         if not any(map(has_aval, self._numbers)) and all(same_value(number, first) for number in self._numbers):
@@ -87,10 +87,10 @@ class OwnNumbers:
 
 
 def is_trained(leaf: Any) -> bool:
-    """Whether a leaf is a Python number that has a gradient."""
+    """Return True for a Python number that has a gradient."""
     return is_number(leaf) and isinstance(leaf, float | complex)
 
 
 def own(level: int) -> Callable[[Any], bool]:
-    """What says of a node whether it is an `OwnNumbers` of that level."""
+    """Return a predicate for an `OwnNumbers` of that level."""
     return lambda node: isinstance(node, OwnNumbers) and node.level == level

@@ -1,4 +1,4 @@
-"""Entries along the first axis of an array, taken all at once where there are many."""
+"""Entries along the first axis of an array, extracted all at once if there are many."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +10,10 @@ from scanify.nn.trees.structs import row_struct
 
 
 def rows(array: Any, positions: Sequence[int]) -> list[Any]:
-    """The entries at these positions.
+    """Return the entries at these positions.
 
-    Traced, more than one is taken by one split, whose transpose is one concatenation; slices would each add up a padded
-    copy of the whole array.
+    Under tracing, several entries are taken by one split, whose transpose is one concatenation; slices would each add
+    up a padded copy of the whole array.
     """
     if isinstance(array, jax.ShapeDtypeStruct):
         return [row_struct(array)] * len(positions)
@@ -27,10 +27,10 @@ def rows(array: Any, positions: Sequence[int]) -> list[Any]:
 
 
 def apart(array: Any, count: int) -> list[Any]:
-    """All entries along a leading axis, by one split.
+    """Return all entries along a leading axis, by one split.
 
-    Vectors are kept out of the operations that read them: XLA would cut each out of the whole in every loop that it
-    makes of such operations, and compile for a quarter longer. Matrices it cuts out once.
+    Vectors are separated from the operations that read them: XLA would cut each out of the whole in every loop that it
+    makes of such operations, and compile 25 % longer. It cuts out matrices once.
     """
     if not isinstance(array.dtype, np.dtype):  # keys
         return [array[at] for at in range(count)]
@@ -39,12 +39,12 @@ def apart(array: Any, count: int) -> list[Any]:
 
 
 def _computed(entries: list[Any]) -> list[Any]:
-    """The entries, each computed before anything reads it."""
+    """Compute the entries before anything reads them."""
     return list(jax.lax.optimization_barrier(entries))
 
 
 def _derivative(primals: Any, tangents: Any) -> Any:
-    """Derivatives are joined again as they are: to compute each by itself first would be a loop more for each."""
+    """Join derivatives directly: computing each separately first would add a loop for each."""
     return _by_themselves(*primals), tangents[0]
 
 
@@ -53,7 +53,7 @@ _by_themselves.defjvp(_derivative)
 
 
 def refuse_wrapped(leaf: Any) -> None:
-    """Raises ValueError for what `equinox.tree_at` puts in place of leaves: layers are no nodes of a stack's tree."""
+    """Raise ValueError for the placeholders of `equinox.tree_at`: layers are not nodes of a stack's tree."""
     if type(leaf).__name__ == "_LeafWrapper" and type(leaf).__module__.startswith("equinox"):
         raise ValueError(
             "expected a place in the tree of a stack, got one of its layers, whose arrays are kept with those of the "

@@ -1,4 +1,4 @@
-"""Arrays of one shape and dtype as one array with a leading axis, in the form and the sharding that they have."""
+"""Stack arrays of one shape and dtype along a leading axis, keeping their kind and sharding."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from scanify.nn.trees.leaves import has_aval, is_numpy
 
 
 def stack_leaves(column: Sequence[Any]) -> Any:
-    """Arrays of one shape and dtype stacked along a new axis 0, in the form they have: numpy, jax, or shapes only."""
+    """Stack arrays of one shape and dtype along a new axis 0, in their kind: numpy, jax, or shapes only."""
     first = column[0]
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in column):
         weak = bool(getattr(first, "weak_type", False))
@@ -29,10 +29,10 @@ def stack_leaves(column: Sequence[Any]) -> Any:
 
 
 def stack_columns(columns: list[Any]) -> list[Any]:
-    """Each column of arrays stacked, and of anything else its first entry.
+    """Stack each column of arrays; of other columns, take the first entry.
 
-    A column is taken out of the list before the next is stacked: where nobody else holds its arrays, they are gone, and
-    there is no more memory in use than that of all arrays and of the largest column once more.
+    A column is removed from the list before the next is stacked: arrays without other references are freed, and no more
+    memory is in use than for all arrays and a copy of the largest column.
     """
     found = []
     for at in range(len(columns)):
@@ -42,7 +42,7 @@ def stack_columns(columns: list[Any]) -> list[Any]:
 
 
 def _there(array: Any) -> Any:
-    """The array when it has been computed: until then what it is made of is in use."""
+    """Wait for the array to be computed: until then its inputs are in use."""
     concrete = isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer)
     return jax.block_until_ready(array) if concrete and array.nbytes > _LARGE else array
 
@@ -51,7 +51,7 @@ _LARGE = 1 << 20  # bytes
 
 
 def _sharding_of_stack(column: Sequence[Any]) -> Any:
-    """The layers' own sharding behind an axis that is not sharded; None where they have none, or different ones."""
+    """Return the layers' own sharding behind an axis that is not sharded; None if they have none, or different ones."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in column):
         return None
     shardings = [getattr(leaf, "sharding", None) for leaf in column]

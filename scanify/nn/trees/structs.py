@@ -1,4 +1,4 @@
-"""`jax.ShapeDtypeStruct`s that keep all that a traced program can tell of an array: weak types and what a mesh adds."""
+"""`jax.ShapeDtypeStruct`s that keep everything a traced program knows of an array: weak types and mesh properties."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from scanify.nn.trees.leaves import is_array, varying
 
 
 def struct(value: Any) -> jax.ShapeDtypeStruct:
-    """Shape, dtype, weak type and what a mesh adds to them, of an array or an aval."""
+    """Return the shape, dtype, weak type and mesh properties of an array or an aval."""
     if isinstance(value, jax.ShapeDtypeStruct):
         return value
     aval = jax.typeof(value) if is_array(value) else value
@@ -23,7 +23,7 @@ def struct(value: Any) -> jax.ShapeDtypeStruct:
 
 
 def row_struct(value: Any) -> jax.ShapeDtypeStruct:
-    """The same of one entry along the first axis of an array or an aval."""
+    """Return the struct of one entry along the first axis of an array or an aval."""
     whole = struct(value)
     if whole.sharding is not None:
         return struct(jax.eval_shape(lambda x: x[0], whole))
