@@ -1,10 +1,10 @@
-"""Are the outputs the same under `jax.vmap` over the arguments of the call? Once for all policies.
+"""Compare the outputs under `jax.vmap` over the arguments of the call, once for all policies.
 
-A rule of `jax.custom_batching.custom_vmap` takes part only there. If a program holds one, more is compared: every
-choice of arguments that the rule tells apart, batches of 2, 3 and 8, gradients of batches, gradients of each example if
-one is in a derivative, and maps within maps where what a rule gives holds rules itself. One in the rule of a derivative
-is told more than that, by maps of tangents, of second derivatives and of Jacobians, so nothing is proved of it unless
-both versions are the same code.
+A rule of `jax.custom_batching.custom_vmap` is used only there. If a program contains one, more is compared: each choice
+of arguments that the rule distinguishes, batches of 2, 3 and 8, gradients of batches, gradients of each example if a
+derivative contains one, and nested maps if the result of a rule contains rules itself. A rule inside a derivative rule
+also sees maps of tangents, of second derivatives and of Jacobians, so nothing is proved about it unless both versions
+are the same code.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from scanify.verify.programs.vmap import INSIDE, OUTSIDE, SIZE, Batch, Nest
 from scanify.verify.values.derivatives import compare_batched
 from scanify.verify.verdict import Status, Verdict
 
-# The sizes of batches beside `SIZE`, how many maps are nested, and how many programs are compared at most.
+# The sizes of batches besides `SIZE`, the depth of nested maps, and the maximal number of compared programs.
 SIZES, DEPTH, MOST = (3, 8), 3, 100
-# How many times a program is differentiated: derivatives are compared up to the second.
+# The order of compared derivatives.
 _ORDER = 2
 
 Programs = tuple[ClosedJaxpr, ClosedJaxpr]
@@ -41,11 +41,11 @@ _FORMS = {"": "", INSIDE: "gradients of each example ", OUTSIDE: "gradients of t
 
 
 def batched(subject: Subject, untested: str, rewritten: Traced | None = None) -> Once:
-    """The verdict on the outputs where every array among the arguments of the call has a batch axis.
+    """Return the verdict on the outputs if every array among the arguments of the call has a batch axis.
 
-    `rewritten` is the version whose rules are looked at, None if those of neither are. Random keys have the axis, too,
-    unless the original does not support that. `untested` says why the outputs should not be tested if there is no
-    proof, "" if they should.
+    `rewritten` is the version whose batching rules are read; None to ignore rules. Random keys have the axis, too,
+    unless the original does not support that. `untested` is the reason not to test outputs without a proof, "" to test
+    them.
     """
     avals = subject.both.avals
     keys = [i for i in subject.both.inputs if jax.dtypes.issubdtype(avals[i].dtype, jax.dtypes.prng_key)]
@@ -68,7 +68,7 @@ def batched(subject: Subject, untested: str, rewritten: Traced | None = None) ->
 
 @dataclass(eq=False)
 class _Nests:
-    """The maps that are compared of two versions, with the verdict on each."""
+    """The compared maps of two versions, with their verdicts."""
 
     subject: Subject
     untested: str
@@ -78,7 +78,7 @@ class _Nests:
 
     @property
     def words(self) -> str:
-        """What is proved beside the one map that is always compared; "" if nothing is."""
+        """Describe the proved maps besides the one that is always compared; "" without any."""
         more = list(self.compared)[1:]
         if not more:
             return "the same code" if self.left_out else ""
@@ -93,7 +93,7 @@ class _Nests:
         return f"over all that batching rules tell apart, {len(more)} maps in batches of {sizes}{said}{same}"
 
     def all(self, rewritten: Traced, inputs: tuple[int, ...]) -> None:
-        """Compare all that batching rules in the calls, and in their gradients, tell apart."""
+        """Compare all maps that batching rules in the calls, and in their gradients, distinguish."""
         original = self.subject.original
         calls = original.forward, rewritten.forward
         if any(map(has_batching_rules, calls)) or foreign(calls[0]) != foreign(calls[1]):
@@ -114,7 +114,7 @@ class _Nests:
             self.verdicts.append(("", Verdict(Status.NOT_RUN, f"proved for {some}; {self.left_out}")))
 
     def mapped(self, programs: Programs, around: tuple[Batch, ...], gradients: str, inputs: tuple[int, ...]) -> None:
-        """Compare maps of two programs, and maps of what these give while rules are left in it."""
+        """Compare maps of two programs, and maps of the results as long as these contain rules."""
         if len(around) == DEPTH:
             self.left_out = f"batching rules that give functions with rules are compared {DEPTH} maps deep"
             return
@@ -125,14 +125,14 @@ class _Nests:
                     self.mapped(made, (*around, Batch(leaves, size)), gradients, inputs)
 
     def gave_rules(self, programs: Programs, made: Programs, leaves: tuple[int, ...]) -> bool:
-        """True if rules that a map over these inputs ran left calls with rules: more than those that it did not run."""
+        """True if rules run by a map over these inputs left calls with rules: more than those that it did not run."""
         groups, _ = self.groups(len(programs[0].in_avals))
         batched = frozenset(number for number, group in enumerate(groups) if not set(leaves).isdisjoint(group))
         pairs = [(self.sites(one), self.sites(other)) for one, other in zip(programs, made, strict=True)]
         return any(len(now) > sum(not any(site.seen_by(batched)[1]) for site in was) for was, now in pairs)
 
     def groups(self, count: int) -> tuple[list[tuple[int, ...]], list[int]]:
-        """The inputs that a version holds in one array together, and the number of the group of each input."""
+        """Return the inputs that a version holds in one array together, and the group number of each input."""
         groups = grouped(self.subject, range(count))
         at = {leaf: number for number, group in enumerate(groups) for leaf in group}
         return groups, [at[i] for i in range(count)]
@@ -141,7 +141,7 @@ class _Nests:
         return sites(program, self.groups(len(program.in_avals))[1], batching=True)
 
     def choices(self, programs: Programs, inputs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """The inputs together, each alone, the parameters, and one choice for each that a rule tells apart."""
+        """Yield the inputs together, each alone, the parameters, and a choice for each case that rules distinguish."""
         groups, at = self.groups(len(programs[0].in_avals))
         held = tuple(i for i in range(len(self.subject.both.avals)) if i not in set(self.subject.both.inputs))
         known = [inputs, *((i,) for i in inputs), held, tuple(sorted((*held, *inputs)))]
@@ -158,7 +158,7 @@ class _Nests:
                     yield tuple(sorted(leaf for number in choice for leaf in groups[number]))
 
     def add(self, nest: Nest) -> Programs | None:
-        """Compare a nest, unless there are too many; the programs, None if there are none to look further into."""
+        """Compare a nest, unless there are too many; return the programs to look further into, else None."""
         if nest in self.compared:
             return self.compared[nest]
         if len(self.compared) >= MOST:
@@ -177,7 +177,7 @@ class _Nests:
         return [f"cotangent of {self.subject.comparison.outputs[i]}" for i in self.subject.comparison.inexact]
 
     def judged(self, nest: Nest, words: str) -> Programs | str | None:
-        """Add the verdict on a nest: both programs, None if one cannot be traced; or what the original raises."""
+        """Add the verdict on a nest. Return both programs, None if one cannot be traced, or the original's error."""
         subject, job = self.subject, Job("vmap", nest=nest)
         try:
             before = subject.original_program(job)
@@ -199,7 +199,7 @@ class _Nests:
 
 
 def _is_same_code(both: Pair) -> bool:
-    """True if both hold the same objects and the same code, so that all that is derived of them is the same."""
+    """True if both contain the same objects and the same code, so that everything derived from them is the same."""
     versions = both.before, both.after
     if any(recipe != Recipe((at,)) for each in versions for at, recipe in enumerate(each.recipes)):
         return False
@@ -208,7 +208,7 @@ def _is_same_code(both: Pair) -> bool:
 
 
 def _derivative_has_batching_rules(program: ClosedJaxpr, order: int = _ORDER) -> bool:
-    """True if a derivative of a program with rules for derivatives holds a batching rule, up to the second one."""
+    """True if a derivative of a program with derivative rules contains a batching rule, up to the second order."""
     if not order or not has_derivative_rules(program):
         return False
     return any(

@@ -1,4 +1,4 @@
-"""One case, both versions: are parameters, outputs and gradients the same, and what does each policy cost."""
+"""Compare both versions of one case: parameters, outputs and gradients, and the cost of each policy."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ def compare_case(
 ) -> CaseResult:
     """Compare two versions of a case: `before()` and `after()` build `(model, args)` or `(model, args, kwargs)`.
 
-    `policies` are the remat policies to compare under (None: as written); `requested` is the one that the rewritten
-    source was asked for, and is checked to be what it does. With `abstract` no array is allocated and nothing is run;
-    what is not proved then stays NOT RUN. With `measure` each version is also compiled, for which shapes are enough;
-    with `abstract` only the rewritten one. `files` gives the name to show of a file of the user's code, and None for
-    any other. `witness` is told what each version gives, and may say that the version alone gives something else.
-    `certificate` is given what is proved. With `execute` that is compiled and run, too. `paced` is as in `in_passing`.
-    `loops` are those of the original's files whose iterations are counted.
+    `policies` are the remat policies to compare under (None: as written); `requested` is the policy that the rewritten
+    source should have, which is checked. With `abstract` no array is allocated and nothing is run; checks without a
+    proof then stay NOT RUN. With `measure` each version is also compiled, for which shapes are enough; with `abstract`
+    only the rewritten one. `files` returns the displayed name of a file of the user's code, and None for other files.
+    `witness` receives the results of each version, and may report that the version computes something else when it runs
+    alone. `certificate` collects the proofs. With `execute` the compiled programs are run, too. `paced` is as in
+    `in_passing`. `loops` are the loops of the original's files whose iterations are counted.
 
-    Raises ScanifyError where a case returns something else or calls the versions with different arguments, and
-    whatever the user's code raises in the original version. What only the rewritten version raises makes it FAILED.
+    Raises ScanifyError if a case returns something else or calls the versions with different arguments, and all errors
+    of the user's code in the original version. An error of the rewritten version alone is FAILED.
     """
     watched = Iterations(loops), Iterations(loops)
     given = (name, policies, requested, abstract, measure, files, witness, certificate, execute, paced)
@@ -84,7 +84,7 @@ def compare_case(
 
 @dataclass(eq=False)
 class _Case:
-    """The steps of one comparison, with the time that each took."""
+    """The steps of one comparison, with their durations."""
 
     name: str
     policies: Sequence[Policy]
@@ -133,7 +133,7 @@ class _Case:
         if not original.outputs.avals:
             raise ScanifyError("expected the call of the model to return arrays, got none: there is nothing to compare")
         traces = {self.key(p): self.traced(both, p) for p in self.wanted()}
-        for each in traces.values() if self.witness is None else ():  # a witness sees more
+        for each in traces.values() if self.witness is None else ():  # a witness detects more
             check_not_mixed(original.forward, each.forward if isinstance(each, Traced) else None, self.files)
         comparison = Comparison(
             both.before,
@@ -162,7 +162,7 @@ class _Case:
         return result
 
     def same_start(self, before: Case, after: Case, first: Built, second: Built, both: Pair) -> Verdict:
-        """Whether both versions start from the same parameters, from any key."""
+        """Return whether both versions start from the same parameters, for any key."""
         starts = [start() for case in (before, after) if (start := getattr(case, "start", None)) is not None]
         if Start.SAME_SOURCE in starts or Start.UNKNOWN in starts:
             known = Verdict(Status.PROVED) if Start.SAME_SOURCE in starts else None
@@ -172,7 +172,7 @@ class _Case:
             return unlike
         found = same_parameters(first, second, both.found, both.inputs, self.files, self.certificate)
         if found.status is Status.FAILED and first.proviso and not self.abstract:
-            # Linen runs what it scans as one program, which may round otherwise than the same operations one by one.
+            # Linen runs scanned code as one program, which may round differently from the same operations one by one.
             loop = build(before, abstract=True, streams=first.streams)
             scan = build(after, abstract=True)
             proof = same_parameters(loop, scan, both.found, both.inputs, self.files, self.certificate)
@@ -190,7 +190,7 @@ class _Case:
         return other or (replace(found, reason=SAME_START) if first.proviso else found)
 
     def changed(self, both: Pair, original: Traced, result: CaseResult) -> str | None:
-        """Whether the original is another after all that was run; of what was proved nothing was run."""
+        """Return a reason if the original has changed after all runs; if everything was proved, nothing was run."""
         if all(
             each.outputs.status is Status.PROVED and each.gradients.status is Status.PROVED for each in result.policies
         ):
@@ -207,7 +207,7 @@ class _Case:
         found = None if isinstance(written, Verdict) else find_layers(subject, written.forward)
         findings, runs = self.case_findings(subject, traces, results), self.called.runs(self.files, self.building)
         scanned = frozenset[Layer]() if found is None else found.scanned
-        if runs and scanned:  # none of the loops ran: layers that the original scans over, too, say nothing of them
+        if runs and scanned:  # no loop ran: layers that the original also scans over are no evidence
             before = find_layers(subject, subject.original.forward)
             scanned -= frozenset() if before is None else before.scanned
         good = not findings and all(result.good for result in results) and parameters.good
@@ -230,7 +230,7 @@ class _Case:
         )
 
     def stopped(self, verdict: Verdict) -> CaseResult:
-        """Nothing can be traced; every policy says so."""
+        """Return the result if nothing can be traced: every policy is NOT RUN."""
         skipped = Verdict(Status.NOT_RUN, "the two models could not be matched")
         results = tuple(PolicyResult(policy_name(p), skipped, skipped) for p in self.policies)
         return CaseResult(self.name, verdict, results, seconds=tuple(self.steps.spent.items()))
@@ -239,7 +239,7 @@ class _Case:
         return repr(policy_of(policy))
 
     def wanted(self) -> list[Policy]:
-        """The policies to trace: those asked for, what is written, and what the findings are measured against."""
+        """Return the policies to trace: the requested ones, the written one, and references for the findings."""
         extra: list[Policy] = [None] if self.requested is None else [None, self.requested, False]
         return list({self.key(p): p for p in [*self.policies, *extra]}.values())
 
@@ -281,7 +281,7 @@ class _Case:
         )
 
     def unsupported(self, subject: Subject, policy: Policy, traces: Traces) -> str:
-        """What is raised under a policy that nobody asked for, where nothing is without one; otherwise ""."""
+        """Return the error under a policy that was not requested, if the code as written raises none; otherwise ""."""
         if is_asked_for(policy, self.policies, self.requested) or subject.original.gradient is None:
             return ""
         written = traces[self.key(None)]
@@ -291,7 +291,7 @@ class _Case:
         return traced.reason.partition(": ")[2] if isinstance(traced, Verdict) else traced.raised
 
     def verdicts(self, subject: Subject, traced: Traced, policy: Policy) -> tuple[Verdict, Gradients]:
-        """On the outputs, and on the gradients with what else was found of them."""
+        """Return the verdicts on the outputs and on the gradients, with other findings."""
         first = outputs(subject, traced, policy)
         second = gradients(subject, traced, policy, first)
         if not self.execute or self.abstract:
@@ -300,7 +300,7 @@ class _Case:
         return first, replace(second, verdict=verdict)
 
     def once(self, subject: Subject, written: Traced | Verdict, results: Sequence[PolicyResult]) -> tuple[Once, ...]:
-        """Tangents, outputs under vmap, the use of keys, and updated parameters, of the version as it is written."""
+        """Check tangents, outputs under vmap, the use of keys, and updated parameters, of the version as written."""
         if isinstance(written, Verdict):
             skipped = Once(Verdict(Status.NOT_RUN, "as it is written, the rewritten version cannot be traced"))
             return skipped, skipped, skipped, Once(None)
@@ -316,7 +316,7 @@ class _Case:
         )
 
     def costs(self, subject: Subject, traced: Traced, policy: Policy, *, original: bool = False) -> Measurement:
-        # Abstract models are those whose loop takes minutes to compile; their scans do not.
+        # Abstract models are used if the loop takes minutes to compile; their scans do not.
         if not self.measure or (self.abstract and original) or traced.gradient is None:
             return from_trace(traced)
         program = subject.both.before if original else subject.both.after
@@ -335,11 +335,11 @@ class _Case:
 
     @property
     def as_written(self) -> bool:
-        """Whether only what is written is looked at, as in a change that somebody made by hand: it may be any."""
+        """Return whether only the written code is checked, such as an arbitrary change made by hand."""
         return tuple(self.policies) == (None,)
 
     def case_notes(self, subject: Subject, traces: Traces) -> tuple[str, ...]:
-        """What is taken for which, where that is not plain, whether a change by hand scans nothing, what is donated."""
+        """Return notes: unclear matches of leaves, a change by hand that scans nothing, and donated arguments."""
         written, found = traces[self.key(None)], subject.both.found
         notes = (*found.notes, *(self.scanned(subject, traces) if self.as_written else ()))
         return notes if isinstance(written, Verdict) else (*notes, *donated(found.names, subject.original, written))
@@ -351,7 +351,7 @@ class _Case:
         return nothing_scanned(subject.original, found, stacks, lambda: scans_more(subject, programs))
 
     def written(self, subject: Subject, traces: Traces) -> list[str]:
-        """What is wrong with the source as it is written, where it is not among the policies: they override it."""
+        """Return the errors of the source as written, if it is not among the policies, which override it."""
         traced = traces[self.key(None)]
         if self.key(None) in map(self.key, self.policies):
             return []
@@ -365,7 +365,7 @@ class _Case:
     def layer_findings(
         self, subject: Subject, found: Layers | None, results: Sequence[PolicyResult]
     ) -> tuple[str, ...]:
-        """Layers that are never applied. A proof leaves none out, and of outputs that differ the verdict says more."""
+        """Report layers that are never applied. A proof covers all, and a verdict on different outputs says more."""
         if found is None or all(result.outputs.status is not Status.TESTED for result in results):
             return ()
         before = find_layers(subject, subject.original.forward)
@@ -374,7 +374,7 @@ class _Case:
 
 
 def _unknown(*versions: tuple[Case, Built]) -> Verdict | None:
-    """NOT RUN if the axis of the layers in a stack is not known, so that leaves may have been matched wrongly."""
+    """Return NOT RUN if the layer axis of a stack is not known, so that leaves may have been matched wrongly."""
 
     def again(case: Case, built: Built) -> Callable[[], Any]:
         return lambda: build(case, abstract=True, streams=built.streams).tree

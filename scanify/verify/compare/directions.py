@@ -1,8 +1,8 @@
-"""Along which sets of leaves, and for which outputs, derivatives must be compared beside all of them.
+"""Sets of leaves and outputs for which derivatives are compared in addition to all of them.
 
-A derivative rule that reads zeros (`scanify.jaxpr.reading.perturbed`) may give something else where a parameter is
-frozen, or where a loss does not read an output. One choice is compared of all that such a rule of either version tells
-apart.
+A derivative rule that reads zeros (`scanify.jaxpr.reading.perturbed`) may compute something else if a parameter is
+frozen, or if a loss does not read an output. One choice is compared for each case that such a rule of either version
+distinguishes.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from scanify.jaxpr.reading.perturbed import Choice, sites
 from scanify.verify.compare.judge import Subject
 from scanify.verify.programs.trace import differentiated
 
-# Up to so many groups of leaves, or outputs, are differentiated one by one and frozen one by one, whatever rules read.
+# Up to this number, groups of leaves, or outputs, are differentiated one by one and frozen one by one, whatever rules
+# read.
 EACH = 8
-# So many sets are compared at most.
+# The maximal number of compared sets.
 MOST = 40
 
 
 @dataclass(frozen=True)
 class Direction:
-    """The leaves that are differentiated, the outputs that have cotangents (None: all), and both in words."""
+    """The differentiated leaves, the outputs with cotangents (None: all), and both in words."""
 
     leaves: tuple[int, ...]
     used: tuple[int, ...] | None
@@ -32,7 +33,7 @@ class Direction:
 
 
 def parts(subject: Subject) -> list[Direction]:
-    """The parameters alone and the inputs alone, as leaves that are differentiated; none if one of them has none.
+    """Return the parameters alone and the inputs alone, as differentiated leaves; none if one of them is empty.
 
     If nothing is a parameter, each input alone.
     """
@@ -47,9 +48,8 @@ def parts(subject: Subject) -> list[Direction]:
 
 
 def directions(subject: Subject, rewritten: ClosedJaxpr) -> tuple[list[Direction], bool]:
-    """The directions in which two versions, whose calls are `subject.original` and `rewritten`, are to be compared
-    beside all leaves and their `parts`; and whether rules tell more apart than these. Found once for an original.
-    """
+    """Return the directions in which two versions, whose calls are `subject.original` and `rewritten`, are compared
+    besides all leaves and their `parts`; and whether rules distinguish more than these. Computed once per original."""
     found: tuple[list[Direction], bool] = subject.comparison.once("directions", lambda: _found(subject, rewritten))
     return found
 
@@ -80,7 +80,7 @@ def _found(subject: Subject, rewritten: ClosedJaxpr) -> tuple[list[Direction], b
 
 
 def grouped(subject: Subject, leaves: Iterable[int]) -> list[tuple[int, ...]]:
-    """These leaves, together where one version holds them in one array."""
+    """Group these leaves, together if one version holds them in one array."""
     group = {leaf: leaf for leaf in leaves}
     for version in (subject.both.before, subject.both.after):
         for recipe in version.recipes:
@@ -90,7 +90,7 @@ def grouped(subject: Subject, leaves: Iterable[int]) -> list[tuple[int, ...]]:
 
 
 def _one_by_one(members: frozenset[int]) -> list[frozenset[int]]:
-    """Each alone, and all but each, of a few."""
+    """Return each alone, and all except each, for a few members."""
     each = [frozenset([one]) for one in sorted(members)] if 1 < len(members) <= EACH else []
     return [*each, *(members - one for one in each)]
 

@@ -1,7 +1,7 @@
-"""The compiled programs of two versions that were proved equal, run: a compiler may change what a program computes.
+"""Run the compiled programs of two versions that were proved equal, since a compiler may change the results.
 
-They are compiled as the model is, in its own dtypes, outputs and gradients in one program, which on a CPU is also the
-one whose cost is measured. Both get the values of the case moved a little, so that no two layers are equal.
+They are compiled like the model, in its own dtypes, with outputs and gradients in one program, whose cost is also
+measured on a CPU. Both get the values of the case with small changes, so that no two layers are equal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Verdicts = tuple[Verdict, Verdict]
 def executed(
     subject: Subject, traced: Traced, policy: Policy, executables: Executables, verdicts: Verdicts
 ) -> Verdicts:
-    """The verdicts on outputs and gradients, each of which stays PROVED where what was compiled agrees as well."""
+    """Return the verdicts on outputs and gradients, which stay PROVED if the compiled programs agree as well."""
     if all(each.status is not Status.PROVED for each in verdicts):
         return verdicts
     with subject.steps.step("execute"), full_precision():
@@ -63,13 +63,13 @@ def executed(
 
 
 def _original(subject: Subject, executables: Executables) -> tuple[list[Any], list[Any], Values]:
-    """The values of the leaves and cotangents that are taken, and what the original makes of them."""
+    """Return values for the leaves and cotangents, and the original's results for them."""
     both, rng = subject.both, np.random.default_rng(1)
     program = executables.of(both.before, both.avals, subject.original, None)
     cotangents = [noise(rng, each) for each in program.cotangents]
     own = program.program.own
     if may_not_end(subject.original.forward.jaxpr):
-        limited = checks.values(both.before, both.leaves, rng)  # the executable itself cannot be ended
+        limited = checks.values(both.before, both.leaves, rng)  # the executable itself cannot be interrupted
         leaves = _arrays(near(both.leaves, limited)[0].leaves)
         limited(leaves)
     else:
@@ -83,7 +83,7 @@ def _arrays(leaves: Sequence[Any]) -> list[Any]:
 
 
 def _run(program: Compiled, own: Sequence[Any], cotangents: Sequence[Any]) -> Values:
-    """Outputs and gradients for the version's own leaves."""
+    """Return outputs and gradients for the version's own leaves."""
     outputs, grads = jax.block_until_ready(program.executable(list(own), list(cotangents)))
     at = differentiated(own)
     return list(outputs), shared_gradients(program.program, own, at, list(map(plain, grads))) if grads else []
@@ -92,7 +92,7 @@ def _run(program: Compiled, own: Sequence[Any], cotangents: Sequence[Any]) -> Va
 def _rounded(
     subject: Subject, executables: Executables, leaves: Sequence[Any], cotangents: Sequence[Any]
 ) -> Values | None:
-    """What the original makes of leaves and cotangents that are rounded once more; None if it raises."""
+    """Return the original's results for leaves and cotangents that are rounded once more; None if it raises."""
 
     def compute() -> Values | None:
         program = executables.of(subject.both.before, subject.both.avals, subject.original, None)
@@ -115,12 +115,12 @@ def _judged(
     before: list[Any],
     after: list[Any],
 ) -> Verdict:
-    """The verdict on the outputs (`at` 0) or the gradients (1) where both versions were run.
+    """Return the verdict on the outputs (`at` 0) or the gradients (1) after both versions were run.
 
-    An array may be further apart than the tolerance by what rounding its inputs does to it in the original: a scan is
-    compiled to other fusions than a loop, and in a coarse dtype each of them rounds elsewhere. An array that is nothing
-    but rounding is named in the verdict, as the gradient of a bias in front of a normalisation: what is shown then is
-    shown by the others.
+    The distance of arrays may exceed the tolerance by the effect of rounding the inputs of the original: a scan is
+    compiled to other fusions than a loop, and in a coarse dtype each of them rounds elsewhere. An array that consists
+    of rounding errors, such as the gradient of a bias in front of a normalisation, is named in the verdict: the
+    evidence comes from the others.
     """
     if verdict.status is not Status.PROVED:
         return verdict
@@ -153,12 +153,12 @@ def _judged(
 
 
 def _is_rounding(value: Any, moved: Any) -> bool:
-    """True if rounding the inputs changes an array by as much as its own size."""
+    """True if rounding the inputs changes an array by its own size."""
     return distances([""], [value], [moved])[0].relative > LOOSEST_COARSE
 
 
 def _limit(subject: Subject) -> float:
-    """What the coarsest arithmetic of the original allows: compilers keep to it in one program and not in another."""
+    """Return the tolerance for the coarsest arithmetic of the original, which compilers do not always keep."""
     programs = [each for each in (subject.original.forward, subject.original.gradient) if each is not None]
     return tolerance(coarsest(dtype for program in programs for dtype in dtypes_of(program)))
 

@@ -1,4 +1,4 @@
-"""What the traces show to be wrong beside the values: remat that is not there, and a loop that is still a loop."""
+"""Errors that the traces show besides wrong values: missing remat, and a loop that is not scanned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _size(traced: Traced) -> str:
 
 
 def remat_findings(policy: str, wanted: Traced | Verdict, written: Traced | Verdict) -> tuple[str, ...]:
-    """Whether the source does what was asked for: what it saves as written is what it saves under that policy."""
+    """Check that the source has the requested policy: it saves the same as written and under that policy."""
     if isinstance(wanted, Verdict) or isinstance(written, Verdict):
         return ()
     if _residuals(wanted) == _residuals(written):
@@ -34,21 +34,21 @@ def remat_findings(policy: str, wanted: Traced | Verdict, written: Traced | Verd
 
 
 def policy_changed(traced: Traced, without: Traced | Verdict | None) -> bool | None:
-    """Whether a policy keeps other residuals than a scan without remat does; None where either is not known."""
+    """Return whether a policy keeps other residuals than a scan without remat; None if either is unknown."""
     if not isinstance(without, Traced) or traced.gradient is None or without.gradient is None:
         return None
     return _residuals(traced) != _residuals(without)
 
 
 def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, original: Traced) -> tuple[str, ...]:
-    """What is worth knowing and not wrong: a policy that changes nothing here, a rewrite that saves more than before.
+    """Return remarks that are not errors: a policy that changes nothing, or a rewrite that saves more than before.
 
     A layer that has nothing to recompute (one matrix product) rightly saves the same under every policy.
     """
     notes = []
     if traced.gradient is None or original.gradient is None:
         return ()
-    other = without is not traced and policy != "save_all"  # which is to save all
+    other = without is not traced and policy != "save_all"  # it is to save all
     if other and policy_changed(traced, without) is False:
         notes.append(f"remat {policy!r} changes nothing: {_size(traced)} are saved with and without it")
     if (traced.saved_bytes or 0) > (original.saved_bytes or 0):
@@ -59,10 +59,10 @@ def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, o
 def nothing_scanned(
     before: Traced, after: Sequence[Traced], stacks: Sequence[int], scans_more: Callable[[], bool] = lambda: False
 ) -> tuple[str, ...]:
-    """Whether the rewritten program has no scan that the original does not have.
+    """Report if the rewritten program has no more scans than the original.
 
-    A stack of one layer needs none, and independent layers are mapped over. Layers that hold scans themselves are fewer
-    scans where they are scanned over: `scans_more` says whether layers are that were not before.
+    A stack of one layer needs none, and independent layers are mapped over. If layers contain scans themselves,
+    scanning over them reduces the number of scans: `scans_more` returns whether layers are newly scanned over.
     """
     if not after or (stacks and max(stacks) == 1):
         return ()
@@ -77,7 +77,7 @@ def nothing_scanned(
 
 
 def donated(names: Sequence[str], before: Traced, after: Traced) -> tuple[str, ...]:
-    """What the rewritten version alone donates (`jax.jit(..., donate_argnums=...)`) of what its caller gives it."""
+    """Report the arguments that only the rewritten version donates (`jax.jit(..., donate_argnums=...)`)."""
     more = sorted(_donated(after) - _donated(before))
     if not more:
         return ()
@@ -86,7 +86,7 @@ def donated(names: Sequence[str], before: Traced, after: Traced) -> tuple[str, .
 
 
 def _donated(traced: Traced) -> set[int]:
-    """Which inputs of the program a call in it donates. One that stands in another call has copies."""
+    """Return the inputs of the program that a call in it donates. Nested calls donate copies."""
     jaxpr = traced.forward.jaxpr
     places = {var: at for at, var in enumerate(jaxpr.invars)}
     return {

@@ -1,8 +1,8 @@
-"""Are the gradients the same, and does every layer that received one still receive it?
+"""Compare the gradients, and check that every layer which received one still receives it.
 
-If a program holds a function whose derivative somebody wrote, more than the gradients is compared: the outputs as
-they are computed on the way, which such a rule may give otherwise; the gradients of the parameters alone and of the
-inputs alone, as training takes them, and along all that the rule can tell apart (`directions`); and second derivatives.
+If a program contains a function with a custom derivative, more than the gradients is compared: the outputs as computed
+on the way, which such a rule may change; the gradients of the parameters alone and of the inputs alone, as in training,
+and along all cases that the rule distinguishes (`directions`); and second derivatives.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scanify.verify.verdict import Status, Verdict
 
 @dataclasses.dataclass(frozen=True)
 class Gradients:
-    """The verdict on the gradients under a policy; findings that it does not hold, and notes."""
+    """The verdict on the gradients under a policy, other findings, and notes."""
 
     verdict: Verdict
     findings: tuple[str, ...] = ()
@@ -35,9 +35,9 @@ class Gradients:
 
 
 def gradients(subject: Subject, traced: Traced, policy: Policy, outputs: Verdict) -> Gradients:
-    """Whether the gradients under a policy are the same.
+    """Return whether the gradients under a policy are the same.
 
-    Gradients that are not proved are not tested where the outputs were seen to differ: theirs then do, too.
+    Without a proof, gradients are not tested if the outputs differ, since the gradients then differ, too.
     """
     before, after = subject.original.gradient, traced.gradient
     if before is None:
@@ -81,7 +81,7 @@ def _all(subject: Subject, traced: Traced, policy: Policy, untested: str) -> Gra
 
 
 def _told_apart(subject: Subject, traced: Traced, untested: str) -> list[tuple[str, Verdict]]:
-    """The verdicts along what derivative rules tell apart, once for all policies."""
+    """Return the verdicts along directions that derivative rules distinguish, once for all policies."""
     found, left_out = directions(subject, traced.forward)
     shown = _along_all(subject, found, None, untested)
     if left_out:
@@ -93,13 +93,13 @@ def _told_apart(subject: Subject, traced: Traced, untested: str) -> list[tuple[s
 def _along_all(
     subject: Subject, found: Sequence[Direction], policy: Policy, untested: str
 ) -> list[tuple[str, Verdict]]:
-    """The verdict in each direction in which the original has gradients."""
+    """Return the verdict in each direction in which the original has gradients."""
     judged = [(f"{each.words}: ", _along(subject, each, policy, untested)) for each in found]
     return [(words, verdict) for words, verdict in judged if verdict is not None]
 
 
 def _along(subject: Subject, direction: Direction, policy: Policy, untested: str) -> Verdict | None:
-    """The verdict on the gradients in a direction; None if the original has none."""
+    """Return the verdict on the gradients in a direction; None if the original has none."""
     both = _both(subject, Job("gradient", leaves=direction.leaves, used=direction.used), policy)
     if both is None or isinstance(both, Verdict):
         return both
@@ -112,7 +112,7 @@ def _along(subject: Subject, direction: Direction, policy: Policy, untested: str
 
 
 def second_derivatives(subject: Subject, untested: str) -> Once:
-    """The verdict on Hessian-vector products, of all inexact leaves along all of them and the cotangents."""
+    """Return the verdict on Hessian-vector products, of all inexact leaves along all of them and the cotangents."""
     if subject.original.gradient is None:
         return Once(None, f"no second derivatives, as the original raises {subject.original.raised}")
     found = _second(subject, None, untested)
@@ -131,10 +131,10 @@ def _second(subject: Subject, policy: Policy, untested: str) -> Verdict | None:
 
 
 def _both(subject: Subject, job: Job, policy: Policy) -> tuple[ClosedJaxpr, ClosedJaxpr] | Verdict | None:
-    """Both programs; None where the original has none, FAILED where the rewritten version alone has none."""
+    """Return both programs; None if the original has none, FAILED if only the rewritten version has none."""
     try:
         before = subject.original_program(job)
-    except Exception:  # what the original does not support is not asked of the rewritten version
+    except Exception:  # the rewritten version need not support what the original does not
         return None
     try:
         return before, subject.rewritten_program(dataclasses.replace(job, policy=policy_of(policy)))

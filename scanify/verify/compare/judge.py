@@ -29,10 +29,10 @@ Files = Callable[[str], str | None]
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is compared, the same for every check and under every policy.
+    """The compared versions, the same for every check and under every policy.
 
-    `abstract`: there are no values to test with. `files` gives the name to show of a file of the user's code, and None
-    for any other. `readings` is what the prover has read of the original.
+    `abstract`: there are no values to test with. `files` returns the displayed name of a file of the user's code, and
+    None for other files. `readings` caches the prover's reading of the original.
     """
 
     both: Pair
@@ -46,11 +46,11 @@ class Subject:
     certificate: Certificate | None = None
 
     def original_program(self, job: Job) -> ClosedJaxpr:
-        """A program of the original, traced once. Raises whatever the user's code raises."""
+        """Return a program of the original, traced once. Raises all errors of the user's code."""
         return self.comparison.once(("program", job), lambda: self._traced("original", job))
 
     def rewritten_program(self, job: Job) -> ClosedJaxpr:
-        """The same program of the rewritten version."""
+        """Return the same program of the rewritten version."""
         return self._traced("rewritten", job)
 
     def _traced(self, side: str, job: Job) -> ClosedJaxpr:
@@ -66,13 +66,13 @@ class Subject:
         return found
 
     def said(self, error: Exception) -> str:
-        """An exception of user code in one line."""
+        """Return an exception of user code in one line."""
         return raised(error, self.files).partition("\n")[0]
 
 
 @dataclass(frozen=True)
 class Once:
-    """The verdict of a check that is made once for all policies; None where it does not apply, and `note` says why."""
+    """The verdict of a check made once for all policies; None if it does not apply, with the reason in `note`."""
 
     verdict: Verdict | None
     note: str = ""
@@ -91,11 +91,11 @@ def judge(
     untested: str = "",
     what: str = "",
 ) -> Verdict:
-    """The verdict on two programs of the leaves of the original and of `more` inputs after them, given by name.
+    """Return the verdict on two programs of the leaves of the original and of `more` named inputs after them.
 
-    `test` is asked where there is no proof, unless `untested` says why it should not be. `cotangents`: how many of
-    the inputs, the last ones, are cotangents of outputs. `tangents`: how many of them are tangents of others. `what`
-    says in words what the programs compute, for the certificate.
+    `test` is called without a proof, unless `untested` is a reason not to. `cotangents`: the number of inputs, from the
+    end, that are cotangents of outputs. `tangents`: the number that are tangents of others. `what` describes the
+    programs for the certificate.
     """
     names, layers = [*subject.both.found.names, *more], [*subject.both.found.layers, *(None for _ in more)]
     with subject.steps.step("prove"):

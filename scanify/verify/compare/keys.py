@@ -1,6 +1,6 @@
-"""Does the rewritten version use each random key as often as the original, and none twice that the original does not?
+"""Check that the rewritten version uses each random key as often as the original, and none twice unless it does.
 
-Where a dropout rate is zero, or what is drawn is not read, a reused key changes no value.
+If a dropout rate is zero, or random values are not read, a reused key changes no value.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _NONE = Uses()
 
 
 def keys(subject: Subject, traced: Traced) -> Once:
-    """PROVED if each key that the rewritten version uses is one that the original uses as often, by the same uses.
+    """PROVED if the original uses each key of the rewritten version as often, by the same uses.
 
     The keys are compared as expressions of the inputs. A key that both versions use twice is a note: the rewrite did
-    not cause it. TESTED if a key of the rewritten version may be another one that it uses, for some inputs.
+    not cause it. TESTED if two keys of the rewritten version may be the same for some inputs.
     """
     programs = subject.original.forward, traced.forward
     if not any(uses_keys(program.jaxpr) for program in programs):
@@ -51,7 +51,7 @@ def keys(subject: Subject, traced: Traced) -> Once:
 
 
 def _doubt(show: _Show, after: KeyUses) -> Verdict | None:
-    """TESTED if whether two keys of the rewritten version are one depends on its inputs."""
+    """Return TESTED if it depends on the inputs whether two keys of the rewritten version are one."""
     key = after.doubtful
     if key is None:
         return None
@@ -81,7 +81,7 @@ def _reused(show: _Show, before: KeyUses, worse: Mapping[Key, Uses]) -> Verdict:
 
 
 class _Show:
-    """Keys and their uses in words."""
+    """Describes keys and their uses in words."""
 
     def __init__(self, subject: Subject, table: Table) -> None:
         found = subject.both.found
@@ -94,7 +94,7 @@ class _Show:
         return self.words.at(uses.places[at])
 
     def operations(self, uses: Uses) -> str:
-        """The operations that use a key, each once, with the number of times."""
+        """List the operations that use a key, each once, with its number of times."""
         shown = [show_operation(self.words.at(place)) for place in uses.places]
         each = [
             f"{text} ({shown.count(text)} times)" if shown.count(text) > 1 else text for text in dict.fromkeys(shown)

@@ -1,8 +1,8 @@
-"""Which parameters receive no gradient in the rewritten version, though they do in the original?
+"""Find parameters that receive no gradient in the rewritten version, but do in the original.
 
-No gradient means one that is zero for all values, because no cotangent ever gets there (`stop_gradient`, an operation
-that cannot be differentiated). Where it happens to be zero in the original as well, for the values at hand, numbers do
-not tell.
+No gradient means one that is zero for all values, because no cotangent ever reaches the parameter (`stop_gradient`, an
+operation that cannot be differentiated). If it happens to be zero in the original as well, for the tested values, the
+values show no difference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scanify.verify.programs.trace import differentiated
 
 
 def lost_gradients(subject: Subject, before: ClosedJaxpr, after: ClosedJaxpr) -> str | None:
-    """The parameters whose gradient is lost, in words, by layers where a layer loses all; None where none is."""
+    """Describe the parameters whose gradient is lost, by layers if a layer loses all; None if no gradient is lost."""
     zeros = or_none(lambda: [_zeros(program, len(subject.both.avals)) for program in (before, after)])
     if zeros is None:
         return None
@@ -42,7 +42,7 @@ def _zeros(program: ClosedJaxpr, leaves: int) -> list[bool]:
 
 
 def _names(subject: Subject, moving: Sequence[int], lost: Sequence[int]) -> list[str]:
-    """The layers that lose the gradients of all their parameters, and the key paths of other parameters."""
+    """Return the layers that lose the gradients of all their parameters, and the key paths of other parameters."""
     found = subject.both.found
     layers = {leaf: layer_of(found.names[leaf], found.layers[leaf]) for leaf in moving}
     kept = {layers[leaf] for leaf in moving if leaf not in lost}

@@ -1,4 +1,4 @@
-"""Are the outputs the same: their pytree, their avals, their values, and the effects on the way?"""
+"""Compare the outputs: their pytree, avals and values, and effects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scanify.verify.verdict import Status, Verdict
 
 
 def outputs(subject: Subject, traced: Traced, policy: Policy) -> Verdict:
-    """The verdict on the outputs of the rewritten version, traced under a policy."""
+    """Return the verdict on the outputs of the rewritten version, traced under a policy."""
     wrong = different_outputs(subject.original, traced)
     if wrong is not None:
         return Verdict(Status.FAILED, wrong)
@@ -22,7 +22,7 @@ def outputs(subject: Subject, traced: Traced, policy: Policy) -> Verdict:
 
 
 def different_outputs(before: Traced, after: Traced) -> str | None:
-    """How the outputs differ in pytree, shape, dtype, weak type or objects other than arrays; None if they do not."""
+    """Describe how the outputs differ in pytree, shape, dtype, weak type or non-array objects; None if they do not."""
     wrote = differently_written(before.outputs.tree, after.outputs.tree)
     if wrote is not None:
         return wrote
@@ -43,7 +43,7 @@ def different_outputs(before: Traced, after: Traced) -> str | None:
 
 
 def different_objects(before: Traced, after: Traced, *, certain: bool) -> str | None:
-    """How a returned object that is no array differs (`certain`), or why it is not seen to be the same."""
+    """Describe how a returned non-array object differs (`certain`), or why it is not seen to be the same."""
     found = _corresponding(before, after)
     statics = () if isinstance(found, Mismatch) else found.statics
     return next((f"output{_sub(each.path)}: {each.text}" for each in statics if each.certain is certain), None)

@@ -1,7 +1,7 @@
-"""Do both constructors give the same initial leaves, and do both calls get the same inputs?
+"""Check that both constructors give the same initial leaves, and both calls the same inputs.
 
-This is the check that a stack built in another order than the list fails: as functions of the same leaves both
-versions may well be equal.
+A stack built in another order than the list fails this check: as functions of the same leaves both versions may well be
+equal.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Files = Callable[[str], str | None] | None
 
 # Models of more bytes than this are not built a second time.
 _ROOM = 1 << 30
-# With so many other keys, and so many seconds at most, constructors are compared that are not proved equal; and with
-# draws from the tails as long as all took no more than `TAIL_SECONDS`.
+# The number of other keys, and the maximal seconds, for comparing constructors that are not proved equal; draws from
+# the tails are compared if all others took at most `TAIL_SECONDS`.
 OTHERS, FIRST, SECONDS, TAIL_SECONDS = 16, 7919, 120.0, 20.0
 UNLIKE = "the constructors are not proved to use their random key in the same way"
 
@@ -50,10 +50,10 @@ def same_parameters(
     files: Files,
     certificate: Certificate | None = None,
 ) -> Verdict:
-    """PROVED where each leaf of the original is, bit for bit, the leaf (or its slice of the stack) of the rewritten.
+    """PROVED if each leaf of the original equals, bit for bit, the leaf (or slice of a stack) of the rewritten version.
 
     With abstract weights the two constructors are proved equal instead. `inputs` are the leaves that are arguments of
-    the call: a case must give both versions the same ones. Raises ScanifyError where it does not.
+    the call: a case must pass the same ones to both versions. Raises ScanifyError if it does not.
     """
     equal = _concrete(before, after, found) if before.constructor is None else None
     if equal is None:
@@ -75,7 +75,7 @@ def same_parameters(
 
 
 def unlike_statics(found: Correspondence) -> Verdict | None:
-    """The verdict on what the models hold besides arrays: FAILED if it differs, NOT RUN if it is not understood."""
+    """Return the verdict on non-array leaves of the models: FAILED if they differ, NOT RUN if not understood."""
     for certain, status in ((True, Status.FAILED), (False, Status.NOT_RUN)):
         these = [each for each in found.statics if each.certain is certain]
         if these:
@@ -85,10 +85,10 @@ def unlike_statics(found: Correspondence) -> Verdict | None:
 
 
 def unlike_alternatives(before: Case, after: Case, both: Pair, files: Files, *, abstract: bool) -> Verdict | None:
-    """The verdict on the other models that a recorded call may have been traced with; None if all are the same.
+    """Return the verdict on the other models that a recorded call may have been traced with; None if all are the same.
 
-    Which of the models that a run constructs is called cannot be seen from tracers, so all of them are compared, in the
-    order in which each version constructs them.
+    Tracers do not show which of the models that a run constructs is called, so all of them are compared, in the order
+    in which each version constructs them.
     """
     first: list[Case] = getattr(before, "alternatives", list)()
     second: list[Case] = getattr(after, "alternatives", list)()
@@ -105,9 +105,9 @@ def unlike_alternatives(before: Case, after: Case, both: Pair, files: Files, *, 
 
 @dataclass(frozen=True)
 class AnyKey:
-    """Both constructors as functions of the random keys that the case makes; `models` are made with its own ones.
+    """Both constructors as functions of the random keys of the case; `models` are built with the case's own keys.
 
-    `streams` are those of a model of Linen.
+    `streams` are the random streams of a Linen model.
     """
 
     before: Any
@@ -118,16 +118,16 @@ class AnyKey:
     streams: Streams | None = None
 
     def verdict(self, *, abstract: bool) -> Verdict | None:
-        """PROVED as None: both make the same parameters of any key, or the case makes none.
+        """Return None if PROVED: both make the same parameters from any key, or the case makes no keys.
 
-        If that is not proved, they are compared with `OTHERS` keys more, and with bits that hardly a key gives.
+        Without a proof, they are compared with `OTHERS` more keys, and with bits that keys rarely give.
         """
         why = "its constructor raises"
         for folded in (False,) if abstract else (False, True):
             try:
                 with traced_anew("constructor"):
                     found = [self._built(side, folded=folded) for side in (0, 1)]
-            except Exception as error:  # user code may raise anything, as where it reads the value of a number
+            except Exception as error:  # user code may raise anything, such as when it reads the value of a number
                 why = f"with any key, one of the constructors raises {raised(error, self.files).partition(chr(10))[0]}"
                 continue
             if found[0] is None or found[1] is None:
@@ -140,7 +140,7 @@ class AnyKey:
         return self._tested(why)
 
     def _built(self, side: int, keys: Keys | None = None, *, folded: bool = False) -> Built | None:
-        """One version with other keys, or as a function of the shift of all keys; None if the case makes no key."""
+        """Build one version with other keys, or as a function of the shift of all keys; None if the case has none."""
         case, streams = (self.before, self.streams) if side == 0 else (self.after, None)
         returned: list[Any] = []
 
@@ -154,7 +154,7 @@ class AnyKey:
         return None if returned[0] is None else built
 
     def _unproved(self, first: Built, second: Built, *, folded: bool) -> str:
-        """Why the same parameters are not proved to be made of any key; "" if they are."""
+        """Return why equal parameters are not proved for any key; "" if they are."""
         if not _same_shapes(first, second, self.pair):
             return "the models have other leaves"
         recipes = self.pair.found.before, self.pair.found.recipes
@@ -183,7 +183,7 @@ class AnyKey:
         return Verdict(Status.TESTED, f"not proved ({why}); the same parameters with the key of the case{more}")
 
     def _difference(self, keys: Keys) -> str:
-        """What is otherwise with these keys, in words; "" if nothing is."""
+        """Describe the difference with these keys; "" without one."""
         made: list[Built | str | None] = []
         for side in (0, 1):
             try:
@@ -216,9 +216,9 @@ def from_any_key(
     files: Files,
     streams: Streams | None = None,
 ) -> Verdict | None:
-    """The verdict on the constructors with other random keys than those of the case; None if they are proved equal.
+    """Return the verdict on the constructors with other random keys than the case's; None if they are proved equal.
 
-    Of a case that has no method `with_other_keys` nothing is known.
+    It is also None for a case without a method `with_other_keys`.
     """
     if not all(hasattr(case, "with_other_keys") for case in (before, after)):
         return None
@@ -226,9 +226,9 @@ def from_any_key(
 
 
 def _unlike_each_other(models: tuple[Any, Any], again: tuple[Any, Any]) -> Verdict | None:
-    """FAILED where two models of the rewritten version have two tree structures, and two of the original have one.
+    """FAILED if two models of the rewritten version have different tree structures, and two of the original do not.
 
-    A static field that is equal to itself alone does that: `jax.tree.map` over both raises, `jax.jit` compiles anew.
+    A static field that is equal to itself alone does that: `jax.tree.map` over both raises, `jax.jit` compiles again.
     """
     alike = [_same_structure(one, other) for one, other in zip(models, again, strict=True)]
     if alike != [True, False]:
@@ -243,7 +243,7 @@ def _unlike_each_other(models: tuple[Any, Any], again: tuple[Any, Any]) -> Verdi
 
 
 def _same_structure(one: Any, other: Any) -> bool | None:
-    """Whether two pytrees have one structure; None where what they hold in it cannot be compared."""
+    """True if two pytrees have one structure; None if their static values cannot be compared."""
     try:
         return bool(jax.tree.structure(one) == jax.tree.structure(other))
     except Exception:
@@ -251,20 +251,20 @@ def _same_structure(one: Any, other: Any) -> bool | None:
 
 
 def _same_shapes(first: Built, second: Built, pair: Pair) -> bool:
-    """True if both versions have the leaves that they have with the keys of the case."""
+    """True if both versions have the same leaves as with the keys of the case."""
     shapes = [(struct(x).shape, struct(x).dtype) for x in first.arrays]
     expected = [(a.shape, a.dtype) for a in jax.eval_shape(pair.before.own, list(pair.avals))]
     return shapes == expected and len(second.arrays) == len(pair.found.recipes)
 
 
 def _large(pair: Pair) -> bool:
-    """Whether there is no room for the arrays of both models a second time."""
+    """True if there is no room for the arrays of both models a second time."""
     held = sum(leaf.nbytes for leaf in pair.leaves if hasattr(leaf, "nbytes") and isinstance(leaf, jax.Array))
     return bool(held > _ROOM)
 
 
 def _apart(built: Built, recipes: Sequence[Recipe] | None, *, folded: bool = False) -> ClosedJaxpr:
-    """The constructor of the leaves that both versions share."""
+    """Return the constructor of the leaves that both versions share."""
     apart, constructor = version(built, recipes), built.constructor
     assert constructor is not None
     if recipes is None:
@@ -276,7 +276,7 @@ def _apart(built: Built, recipes: Sequence[Recipe] | None, *, folded: bool = Fal
 
 
 def _concrete(before: Built, after: Built, found: Correspondence) -> list[tuple[bool, str]]:
-    """Per leaf of the original: is it the same, and both values in words."""
+    """Return per leaf of the original whether it is the same, and both values in words."""
     ours = version(before, found.before).split([plain(x) for x in before.arrays])
     others = version(after, found.recipes).split([plain(x) for x in after.arrays])
     answers = []

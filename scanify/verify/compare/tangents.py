@@ -1,4 +1,4 @@
-"""Are the forward derivatives (jvp) the same? Once for all policies, as remat does not matter to them.
+"""Compare the forward derivatives (jvp), once for all policies, since remat does not affect them.
 
 A rule of `jax.custom_vjp` has no forward derivative, so a rewrite can lose it while outputs and gradients are the same.
 """
@@ -19,15 +19,15 @@ from scanify.verify.programs.trace import differentiated
 from scanify.verify.values.derivatives import compare_tangents
 from scanify.verify.verdict import Status, Verdict
 
-# Stands in a traced jvp for the tangents of a custom_vjp function; jax raises only when it is run.
+# A placeholder in a traced jvp for the tangents of a custom_vjp function; jax raises only when it is run.
 REVERSE_ONLY = "custom_lin"
 
 
 def tangents(subject: Subject, untested: str, ruled: ClosedJaxpr | None = None) -> Once:
-    """The verdict on the tangents of all outputs that have one, with respect to all inexact leaves.
+    """Return the verdict on the tangents of all outputs that have one, with respect to all inexact leaves.
 
-    With `ruled`, the call of the rewritten version if somebody wrote a derivative in one of them, along all that such a
-    rule can tell apart as well. `untested` says why they should not be tested if there is no proof, "" if they should.
+    With `ruled`, the call of the rewritten version if one of them has a custom derivative, also along all cases that
+    such a rule distinguishes. `untested` is the reason not to test them without a proof, "" to test them.
     """
     avals = subject.both.avals
     at = differentiated(avals)
@@ -55,7 +55,7 @@ def tangents(subject: Subject, untested: str, ruled: ClosedJaxpr | None = None) 
         what = f"forward derivatives {words}".strip()
         verdict = judge(subject, before, after, test, more=names, tangents=len(names), untested=untested, what=what)
         found.append((f"{words}: " if words else "", verdict))
-    # A scan has zeros for the tangents of what does not move, and a loop has none: along parts there may be no proof.
+    # A scan has zero tangents for constant values, and a loop has none: along parts there may be no proof.
     verdict, note = first_unless_failed(found)
     if not note:
         return Once(along("along all leaves", found))

@@ -1,4 +1,4 @@
-"""What values do not show of a program: the ways that they do not take, and the checks that they do not fail."""
+"""Parts of a program that values do not show: branches that they do not take, and checks that they do not fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scanify.jaxpr.reading.equinox_errors import messages
 
 
 def ways_not_taken(*programs: ClosedJaxpr) -> str:
-    """That values were compared along the branches and trips alone which they take, "" where there are no others."""
+    """Report that values were compared only along the branches and trips that they take; "" if there are no others."""
     counts = [_counted(program.jaxpr) for program in programs]
     conditions, loops = (max(each) for each in zip(*counts, strict=True))
     found = [
@@ -28,7 +28,7 @@ def ways_not_taken(*programs: ClosedJaxpr) -> str:
 
 
 def _counted(jaxpr: Any) -> tuple[int, int]:
-    """How many conditions and loops depend on values."""
+    """Count the conditions and loops that depend on values."""
     conditions = loops = 0
     for equation in jaxpr.eqns:
         conditions += equation.primitive.name == "cond" and not hasattr(equation.invars[0], "val")
@@ -40,7 +40,7 @@ def _counted(jaxpr: Any) -> tuple[int, int]:
 
 
 def lost_checks(before: ClosedJaxpr, after: ClosedJaxpr) -> str:
-    """What `equinox.error_if` raises in the original alone, in words; "" if the rewritten version may raise all of it.
+    """Describe the checks by `equinox.error_if` in the original alone; "" if the rewritten version has them all.
 
     A value that fails such a check need not be among those that are tried.
     """

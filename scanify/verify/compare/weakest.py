@@ -1,4 +1,4 @@
-"""One verdict for several parts of one question."""
+"""Combine verdicts on several parts of one question."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,13 +9,13 @@ _ORDER = (Status.FAILED, Status.NOT_RUN, Status.TESTED, Status.PROVED)
 
 
 def weakest(found: Sequence[tuple[str, Verdict]]) -> Verdict:
-    """The verdict that shows least, its reason with the words that stand with it in front; of equals the first."""
+    """Return the weakest verdict, with its words in front of its reason; the first of equal ones."""
     words, verdict = min(found, key=lambda each: _ORDER.index(each[1].status))
     return replace(verdict, reason=f"{words}{verdict.reason}") if verdict.reason else verdict
 
 
 def first_unless_failed(found: Sequence[tuple[str, Verdict]]) -> tuple[Verdict, str]:
-    """The first verdict, or one that FAILED; and in words which of the others are not proved."""
+    """Return the first verdict, or one that FAILED; and a description of others that are not proved."""
     failed = [each for each in found if each[1].status is Status.FAILED]
     if failed:
         return weakest(failed), ""
@@ -25,7 +25,7 @@ def first_unless_failed(found: Sequence[tuple[str, Verdict]]) -> tuple[Verdict, 
 
 
 def along(whole: str, found: Sequence[tuple[str, Verdict]]) -> Verdict:
-    """The weakest of several verdicts, the first of which is on the `whole`; a proof names what else it is of."""
+    """Return the weakest of several verdicts, the first of which is on the `whole`; a proof lists the others."""
     verdict, words = weakest(found), [words.rstrip(": ") for words, _ in found[1:]]
     if verdict.status is not Status.PROVED or verdict.reason or not words:
         return verdict

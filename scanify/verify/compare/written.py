@@ -1,6 +1,6 @@
-"""Record the writes of a call to its arguments, as a part of its result: a cache may be all that it is called for.
+"""Record the writes of a call to its arguments, as a part of its result: filling a cache may be its only purpose.
 
-Everything is put back after a call, because it is traced several times and each trace must find the same.
+All writes are undone after a call, because it is traced several times and each trace must start the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scanify.verify.objects.process_state import ProcessState
 class Written(NamedTuple):
     """The result of a call and its writes: the contents of each container that it changed, by its place.
 
-    `shared` gives the first place of an object, by each other place that it has in the result and the writes.
+    `shared` maps every other place of an object in the result and the writes to its first place.
     """
 
     result: Any
@@ -25,7 +25,7 @@ class Written(NamedTuple):
 
 
 class Watch:
-    """Keeps the contents of all containers in a model and the arguments of its call, to find what a call writes."""
+    """Keeps the contents of all containers in a model and the arguments of its call, to find the writes of a call."""
 
     def __init__(self, model: Any, args: Any, kwargs: Any) -> None:
         self._seen = containers({"model": model, "args": args, "kwargs": kwargs})
@@ -56,7 +56,7 @@ class Watch:
 
 
 def differently_written(before: Any, after: Any) -> str | None:
-    """How the places differ that two calls wrote to or share, in words; None if they do not. Contents may differ."""
+    """Describe how the places differ that two calls wrote to or share; None if they do not. Contents may differ."""
     written = [result if isinstance(result, Written) else Written(result, {}, {}) for result in (before, after)]
     places = [set(each.written) for each in written]
     odd = sorted(places[0] ^ places[1])
@@ -78,7 +78,7 @@ def _differently_shared(before: dict[str, str], after: dict[str, str]) -> str | 
 
 
 def _changed(container: Any, old: Contents) -> Any:
-    """The new contents of a container, as a pytree; None if they are the same as before.
+    """Return the new contents of a container, as a pytree; None if they are the same as before.
 
     For an object these are the attributes that were added, replaced or deleted.
     """
@@ -100,7 +100,7 @@ def _changed(container: Any, old: Contents) -> Any:
 
 
 def _as_tree(kept: dict[Any, Any]) -> Any:
-    """A dict as a pytree, whose keys are sorted: pairs where they have no order, as those of a registry of classes."""
+    """Return a dict as a pytree with sorted keys, or as pairs if they cannot be sorted, as in a registry of classes."""
     try:
         sorted(kept)
     except TypeError:
@@ -109,5 +109,5 @@ def _as_tree(kept: dict[Any, Any]) -> Any:
 
 
 def _same(now: Any, old: Any) -> bool:
-    """The same object; a state is written down anew each time that it is read."""
+    """True for the same object; a state is serialised on each read, so it is compared by value."""
     return now is old or (type(now) is bytes and now == old)
