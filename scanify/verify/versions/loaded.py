@@ -1,4 +1,4 @@
-"""One of the two versions of a project: what its files hold, which of them it loaded, and how they are loaded."""
+"""One of the two versions of a project: its texts, its loaded files, and their loader."""
 
 import ast
 import hashlib
@@ -13,7 +13,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-# What the `co_filename` of rewritten code ends with.
+# The suffix of the `co_filename` of rewritten code.
 REWRITTEN = " (rewritten)"
 
 
@@ -22,9 +22,9 @@ class Version:
     """One version: its name (`original` or `rewritten`), the texts it has instead of files, and its loaded modules.
 
     `texts` is by real path. A file whose text is None does not exist in this version. `suffix` is added to the
-    `co_filename` of those texts, so that a frame tells its version. `search` are the directories that this version
+    `co_filename` of those texts, so that a frame identifies its version. `search` are the directories that this version
     imports from before all others, `read` the files of the project that it loaded, each with the SHA-256 of its bytes,
-    and `missed` those that it looked for and that were not there.
+    and `missed` those that it looked for in vain.
     """
 
     name: str
@@ -32,26 +32,26 @@ class Version:
     suffix: str = ""
     search: tuple[str, ...] = ()
     modules: dict[str, ModuleType] = field(default_factory=dict)
-    # `sys.path` as its code left it; None as long as none has run.
+    # `sys.path` as its code left it; None before any code has run.
     path: list[str] | None = None
     read: dict[str, str] = field(default_factory=dict)
     missed: set[str] = field(default_factory=set)
-    # Whether it has other files than the disk.
+    # True if its set of files differs from the disk.
     uneven: bool = False
-    # The file whose import statement is being run, last; and by file which one had it imported.
+    # The files whose import statements are running, innermost last; and the importer of each file.
     importing: list[str] = field(default_factory=list)
     importers: dict[str, str] = field(default_factory=dict)
-    # The directory that it is loaded and built in; None: that of the process.
+    # The directory that it is loaded and built in; None: the directory of the process.
     folder: str | None = None
-    # Makes what is compiled of the bytes of a file and its `co_filename`; None: they are compiled as they are.
+    # Parses the bytes of a file and its `co_filename` for compilation; None: they are compiled directly.
     parse: Callable[[bytes, str], ast.Module | bytes] | None = None
 
     @classmethod
     def of(cls, name: str, texts: Mapping[Path, bytes | None], search: Sequence[Path], suffix: str = "") -> "Version":
-        """A version by its texts; `search` are directories."""
+        """Build a version from its texts; `search` are directories."""
         uneven = any((text is not None) != path.is_file() for path, text in texts.items())
         real = {os.path.realpath(path): text for path, text in texts.items()}
-        if suffix:  # `mixed` tells by these names which files have two versions, loaded or not
+        if suffix:  # `mixed` finds by these names the files with two versions, loaded or not
             for path in texts:
                 linecache.cache.setdefault(f"{path}{suffix}", (0, None, [], f"{path}{suffix}"))
         return cls(name, real, suffix, tuple(map(str, search)), uneven=uneven)
@@ -61,31 +61,31 @@ class Version:
         return self.texts.get(os.path.realpath(path))
 
     def is_file(self, path: str) -> bool:
-        """Whether there is a file at `path` in this version."""
+        """True if there is a file at `path` in this version."""
         real = os.path.realpath(path)
         return self.texts[real] is not None if real in self.texts else Path(real).is_file()
 
     def code_name(self, path: str) -> str:
-        """The `co_filename` of code from the file at `path`."""
+        """Return the `co_filename` of code from the file at `path`."""
         return path + self.suffix if self.text(path) is not None else path
 
     def note(self, path: str, data: bytes | None = None) -> None:
-        """Keep that the file at `path` was loaded."""
+        """Record that the file at `path` was loaded."""
         if path not in self.read:
             self.importers[path] = self.importing[-1] if self.importing else ""
             self.read[path] = digest(Path(path).read_bytes() if data is None else data)
 
     def holds(self, directory: str) -> bool:
-        """Whether there is a Python file of this version below `directory`."""
+        """True if there is a Python file of this version below `directory`."""
         real = os.path.realpath(directory) + os.sep
         own = any(path.startswith(real) for path, text in self.texts.items() if text is not None)
         return own or any(self.is_file(str(file)) for file in Path(directory).rglob("*.py"))
 
 
 class VersionLoader(SourceFileLoader):
-    """Loads a module of the project for one version, from memory where the version has a text for it.
+    """Loads a module of the project for one version, from memory if the version has a text for it.
 
-    It neither reads nor writes bytecode files: they hold the file's own text and name.
+    It neither reads nor writes bytecode files, which contain the file's own text and name.
     """
 
     def __init__(self, fullname: str, path: str, version: Version) -> None:
@@ -108,12 +108,12 @@ class VersionLoader(SourceFileLoader):
 
 
 def digest(data: bytes) -> str:
-    """The SHA-256 of `data` in hexadecimal."""
+    """Return the SHA-256 of `data` in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 def module_files(fullname: str, place: str) -> tuple[str, str]:
-    """The two files that the module `fullname` can be in the directory `place`, the one that Python takes first."""
+    """Return the two possible files of the module `fullname` in the directory `place`, in Python's order."""
     base = Path(place) / fullname.rpartition(".")[2]
     return str(base / "__init__.py"), f"{base}.py"
 
@@ -121,10 +121,10 @@ def module_files(fullname: str, place: str) -> tuple[str, str]:
 def find_in_version(
     fullname: str, places: Sequence[str], version: Version, owned: Callable[[str], bool]
 ) -> ModuleSpec | None:
-    """The module `fullname` from the files of `version`, where they are not those of the disk.
+    """Find the module `fullname` in the files of `version`, if they are not those on disk.
 
-    `places` are the directories to look in, in order; `owned` says which of them belong to the project. None where
-    another directory has the module first, as any finder will find, or none has it.
+    `places` are the directories to look in, in order; `owned` returns whether one belongs to the project. None if
+    another directory has the module first, as any finder will find, or no directory has it.
     """
     if fullname in sys.builtin_module_names:
         return None

@@ -1,8 +1,8 @@
-"""Did a version run code of the other one? Then it was compared with itself, and any verdict would be worth nothing.
+"""Check that no version ran code of the other one; otherwise it was compared with itself, and verdicts are worthless.
 
-Both versions are loaded in one process (`scanify.verify.versions.overlay`). What their modules leave behind outside the
-project, in the registry of a library or as a method put into its class, is there once: the second version takes the
-place of the first, or never gets it.
+Both versions are loaded in one process (`scanify.verify.versions.overlay`). Changes by their modules outside the
+project, in the registry of a library or as a method added to its class, are shared: the second version replaces the
+first, or is never added.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Files = Callable[[str], str | None]
 
 
 def check_not_mixed(original: ClosedJaxpr, rewritten: ClosedJaxpr | None, files: Files | None) -> None:
-    """Raises ScanifyError where an operation of one version was traced by code of the other.
+    """Raise ScanifyError if an operation of one version was traced by code of the other.
 
-    Operations inside of others, as in a jitted function or in the body of a scan, tell by the line nearest to them
-    alone: that made them, while whoever called the function may have called it for both versions.
+    Operations inside others, as in a jitted function or in the body of a scan, are judged by the nearest line alone,
+    which created them; their callers may have called the function for both versions.
     """
     for name in _files(original.jaxpr):
         if name.endswith(REWRITTEN):
@@ -40,7 +40,7 @@ def check_not_mixed(original: ClosedJaxpr, rewritten: ClosedJaxpr | None, files:
 
 
 def _files(jaxpr: Any, *, inside: bool = False) -> Iterator[str]:
-    """The files that made the operations; of those inside of others, which a library may share, the nearest one."""
+    """Yield the files that created the operations; for inner ones, which a library may share, the nearest one."""
     seen: set[int] = set()
     for equation in jaxpr.eqns:
         for child in children(equation):

@@ -1,6 +1,6 @@
-"""Data files that the original has otherwise: no code may look at them where both versions are in one tree.
+"""Data files that differ in the original: no code may read them if both versions are in one tree.
 
-Where the original has a tree of its own, it may look there; neither may use what lies in the tree of the other one.
+If the original has its own tree, it may read files there; neither version may use files in the other's tree.
 """
 
 import os
@@ -13,7 +13,7 @@ from scanify.verify.versions.loaded import Version
 from scanify.verify.versions.overlay import Overlay
 from scanify.verify.versions.project import below
 
-# What libraries open by themselves, so that nobody sees it.
+# Formats that libraries open themselves, unseen.
 _UNSEEN = frozenset(
     ".safetensors .h5 .hdf5 .ckpt .msgpack .onnx .arrow .parquet .db .sqlite .zarr .tfrecord .bin .eqx .pt .so".split()
 )
@@ -22,7 +22,7 @@ _UNSEEN = frozenset(
 def across_trees(
     request: Request, overlay: Overlay, looked_by: Collection[tuple[str, str]], consulted: Consulted
 ) -> str | None:
-    """What a version has used, or may have, of the tree of the other one, in words; None where there is nothing."""
+    """Describe what a version has used, or may have used, of the other's tree; None if there is nothing."""
     other = looked_at(request.data, looked_by, consulted, one_tree=request.tree is None)
     if other is not None:
         what = f"{os.path.relpath(other, request.directory)} is another file for the original, and the code looks at it"
@@ -46,10 +46,10 @@ def across_trees(
 def looked_at(
     data: Sequence[Path], looked_by: Collection[tuple[str, str]], consulted: Consulted, *, one_tree: bool = False
 ) -> Path | None:
-    """The first of these files that the original has looked at where the rewritten version has it, or may have unseen.
+    """Return the first of these files that the original read in the rewritten version's form, or may have read unseen.
 
-    `looked_by` says which version has looked at which of them, or at which of the folders around them. With one tree
-    for both versions, it does not matter which it was.
+    `looked_by` says which version has read which of them, or one of the folders around them. With one tree for both
+    versions, either counts.
     """
     seen = {path for version, path in looked_by if one_tree or version != "rewritten"}
     for path in data:
@@ -60,7 +60,7 @@ def looked_at(
 
 
 def _from_other_tree(request: Request, version: Version) -> str | None:
-    """A file that a version has imported from the tree of the other one; None where there is none."""
+    """Return a file that a version has imported from the other's tree; None if there is no such file."""
     if request.tree is None:
         return None
     own, other = request.tree.copy, request.tree.here

@@ -1,8 +1,8 @@
 """Two versions of the user's modules in one process, the rewritten one from memory.
 
-Each version has its own module objects. While a version is active its modules are in `sys.modules` and its texts stand
-in the place of the files; outside, no module of the project is there. An import that the user's code runs later (inside
-a function, while the model is traced) is served by the version that the importing module belongs to: otherwise the
+Each version has its own module objects. While a version is active, `sys.modules` contains its modules and its texts
+replace the files; otherwise, no module of the project is loaded. An import that the user's code runs later (inside a
+function, while the model is traced) is served by the version that the importing module belongs to: otherwise the
 original model could silently run rewritten code, and be proved equal to itself.
 """
 
@@ -28,7 +28,7 @@ Texts = Mapping[Path, bytes | None]
 
 
 class Overlay(MetaPathFinder):
-    """The import machinery for both versions of a project; a context manager, inside which it is installed.
+    """The import machinery for both versions of a project; a context manager that installs it.
 
     A file whose text is None does not exist in that version.
     """
@@ -68,7 +68,7 @@ class Overlay(MetaPathFinder):
 
     @contextmanager
     def active(self, version: Version) -> Iterator[None]:
-        """Inside, `sys.modules` has the project's modules of `version`, and of no other."""
+        """Put the project's modules of `version`, and of no other, into `sys.modules`."""
         if self.current is version:
             yield
             return
@@ -81,7 +81,7 @@ class Overlay(MetaPathFinder):
     def load(self, path: Path, version: Version) -> ModuleType:
         """Import the file at `path`, under its own dotted name, as a module of `version`.
 
-        Raises whatever the user's code raises.
+        Raises all errors of the user's code.
         """
         with self.active(version):
             by_name = None if self._is_outside(path, version) else self._load_by_name(path, version)
@@ -90,7 +90,7 @@ class Overlay(MetaPathFinder):
             return module
 
     def files(self, name: str) -> str | None:
-        """How to show the file with the `co_filename` `name`; None where it is not the user's."""
+        """Return the displayed name for the `co_filename` `name`; None for files that are not the user's."""
         if name not in self._displayed:
             path = name.removesuffix(REWRITTEN)
             owned = path.startswith(os.sep) and self._owns_file(path)
@@ -98,15 +98,15 @@ class Overlay(MetaPathFinder):
         return self._displayed[name]
 
     def version_of(self, frame: FrameType) -> Version | None:
-        """The version whose code runs in `frame`; None where it is not the project's."""
+        """Return the version whose code runs in `frame`; None for code outside the project."""
         return _version_of(frame.f_globals)
 
     def is_users(self, name: str) -> bool:
-        """Whether a version has loaded a module of this dotted name."""
+        """Return True if a version has loaded a module of this dotted name."""
         return name in self.original.modules or name in self.rewritten.modules
 
     def is_library(self, file: str) -> bool:
-        """Whether the file, or a folder by its path, is neither the project's nor scanify's nor Python's."""
+        """Return True if the path of a file, or in a folder, is not part of the project, scanify or Python."""
         return not self._owns_file(file) and not self.project.is_own_or_python(file)
 
     def find_spec(
@@ -116,7 +116,7 @@ class Overlay(MetaPathFinder):
         self._note(fullname, path, spec)
         if spec is None or spec.origin is None:
             return spec
-        # Hooks that rewrite what they load, as pytest's does with tests, read the disk.
+        # Hooks that rewrite files on loading, such as pytest's for tests, read the disk.
         has_text = self.current is not None and self.current.text(spec.origin) is not None
         if not has_text and not isinstance(spec.loader, SourceFileLoader):
             return spec
@@ -150,7 +150,7 @@ class Overlay(MetaPathFinder):
         return spec
 
     def _note(self, fullname: str, path: Sequence[str] | None, spec: ModuleSpec | None) -> None:
-        """Keep which files of the project were looked for in vain: had they been there, another would be imported."""
+        """Record files of the project that were looked for in vain: any of them would change what is imported."""
         version = self.current
         if version is None:
             return
@@ -185,11 +185,11 @@ class Overlay(MetaPathFinder):
         return module if _is_file(module, path) else None
 
     def _is_outside(self, path: Path, version: Version) -> bool:
-        """Whether a file lies outside of the tree that the version has alone, where its name may be another file's."""
+        """True if a file lies outside of the version's own tree, where its name may be another file's."""
         return version.folder is not None and not any(below(str(path), place) for place in version.search)
 
     def _check_loaded(self, version: Version) -> None:
-        """Nothing may have gone around the overlay: a file read from disk would be the same in both versions."""
+        """Raise if a module bypassed the overlay: a file read from disk would be the same in both versions."""
         for name, module in list(sys.modules.items()):
             file = vars(module).get("__file__") if self._owns_module(module) else None
             if isinstance(file, str) and version.text(file) is not None and _version_of(vars(module)) is not version:
@@ -200,7 +200,7 @@ class Overlay(MetaPathFinder):
                 )
 
     def _load_by_path(self, path: Path, version: Version) -> ModuleType:
-        """For files whose name cannot be imported (`my-model.py`) or is another module's (`types.py`)."""
+        """Load files that cannot be imported by name (`my-model.py`), or share it with another module (`types.py`)."""
         name = f"scanify_{version.name}_{path.stem}"
         spec = spec_from_file_location(name, path, loader=VersionLoader(name, str(path), version))
         assert spec is not None and spec.loader is not None
@@ -216,7 +216,7 @@ class Overlay(MetaPathFinder):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        # A library: outside the versions nothing else is loaded. Fast, for layers that import in their methods.
+        # A library: nothing else is loaded outside the versions. A fast path for layers that import in their methods.
         if self.current is None and level == 0 and name.partition(".")[0] in sys.modules:
             return self._import(name, globals, locals, fromlist or (), level)
         with self._for(_version_of(globals or {}), globals):
@@ -259,7 +259,7 @@ class Overlay(MetaPathFinder):
         return previous
 
     def _turn_path(self, previous: Version | None, version: Version | None) -> None:
-        """Each version has a path of its own, its directories first where the two import from different ones."""
+        """Switch `sys.path`, which each version has its own of; its directories come first if they differ."""
         if previous is None:
             self._shared = list(sys.path)
         else:
@@ -273,7 +273,7 @@ class Overlay(MetaPathFinder):
             sys.path[:] = [*version.search, *(place for place in sys.path if place not in mine)]
 
     def _turn_folder(self, previous: Version | None, version: Version | None) -> None:
-        """Each version has a directory of its own, where its files lie in a folder of their own."""
+        """Switch the working directory, which each version has its own of if its files lie in their own folder."""
         if previous is not None and previous.folder is not None:
             previous.folder = str(Path.cwd())
         if version is None or version.folder is None:
@@ -302,10 +302,10 @@ class Overlay(MetaPathFinder):
         return self._owns_file(f"{directory}{os.sep}_")
 
     def _owns_file(self, file: str) -> bool:
-        if file not in self._owned:  # Asked for every module at every switch.
+        if file not in self._owned:  # called for every module at every switch
             self._owned[file] = file.startswith(os.sep) and (
                 self.project.owns(file)
-                # Anything else that may import the project must not stay either, or it would keep the other version.
+                # Other modules that may import the project must not stay either, or they would keep the other version.
                 or not (self.project.is_foreign(file) or self._is_loaded_library(file))
             )
         return self._owned[file]
@@ -314,7 +314,7 @@ class Overlay(MetaPathFinder):
         return file in self._loaded or any(below(file, place) for place in self._libraries)
 
     def _remember_libraries(self) -> None:
-        """What was imported before, such as jax, stays as it is, even where it is a checkout and not installed."""
+        """Record earlier imports, such as jax, which stay loaded even if they are a checkout and not installed."""
         loaded = {name: module for name, module in sys.modules.items() if isinstance(module, ModuleType)}
         found = {name: vars(module).get("__file__") for name, module in loaded.items()}
         files = {name: file for name, file in found.items() if isinstance(file, str) and not self.project.owns(file)}
@@ -326,7 +326,7 @@ class Overlay(MetaPathFinder):
 
 
 def _namespace_places(module: ModuleType) -> list[str]:
-    """The directories of a package without `__init__.py`; none for any other module."""
+    """Return the directories of a package without `__init__.py`; none for any other module."""
     if isinstance(vars(module).get("__file__"), str):
         return []
     return list(getattr(vars(module).get("__spec__"), "submodule_search_locations", None) or ())

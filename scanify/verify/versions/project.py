@@ -1,4 +1,4 @@
-"""Which files are the user's own, under which names they are imported, and how they are shown."""
+"""The user's own files, their import names, and their displayed names."""
 
 import os
 import sysconfig
@@ -17,9 +17,9 @@ IsFile = Callable[[Path], bool]
 
 
 def import_root(path: Path, is_file: IsFile = Path.is_file) -> Path:
-    """The directory from which the file at `path` is imported: the first one upwards that is not a package.
+    """Return the directory from which the file at `path` is imported: the first one upwards that is not a package.
 
-    `is_file` says which files there are.
+    `is_file` tests whether a file exists.
     """
     directory = path.parent
     while is_file(directory / "__init__.py") and directory.parent != directory:
@@ -28,13 +28,13 @@ def import_root(path: Path, is_file: IsFile = Path.is_file) -> Path:
 
 
 def module_name(path: Path, is_file: IsFile = Path.is_file) -> str:
-    """The dotted name under which the file at `path` is imported from its import root."""
+    """Return the dotted name under which the file at `path` is imported from its import root."""
     parts = path.relative_to(import_root(path, is_file)).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
 def is_installed(path: Path) -> bool:
-    """Whether the file belongs to an installed package rather than to somebody's project."""
+    """True if the file belongs to an installed package rather than to somebody's project."""
     return _is_installed(str(path))
 
 
@@ -43,8 +43,8 @@ class Project:
     """The user's files: those below `roots` that belong neither to Python, nor to an installed package, nor to scanify.
 
     `search` are the directories to import from before all others, `fallback` those to import from after all others;
-    `directory` is what shown names are relative to. Files of another state of the project, in `tree`, are shown as
-    those of here.
+    displayed names are relative to `directory`. Files of another state of the project, in `tree`, are displayed like
+    their counterparts here.
     """
 
     roots: tuple[Path, ...]
@@ -55,11 +55,11 @@ class Project:
 
     @classmethod
     def around(cls, files: Iterable[Path], case: Path, directory: Path, tree: Tree | None = None) -> "Project":
-        """The project of the rewritten `files` and of the file of the `case`; `tree` is another state of it."""
+        """Build the project of the rewritten `files` and of the file of the `case`; `tree` holds another state of it."""
         files = tuple(files)
         search = search_places(files, case)
         marked = [found for file in (*files, case) if (found := project_directory(file)) is not None]
-        # Packages without `__init__.py` are imported from the project's directory, or from where the user stands.
+        # Packages without `__init__.py` are imported from the project's directory, or from the working directory.
         fallback = [place for place in (directory, *marked, *(each / "src" for each in marked)) if place.is_dir()]
         return cls(
             tuple(dict.fromkeys([*search, *marked])),
@@ -70,19 +70,19 @@ class Project:
         )
 
     def owns(self, file: str) -> bool:
-        """Whether `file`, an absolute path, is the user's own source."""
+        """Return True if `file`, an absolute path, is the user's own source."""
         return any(below(file, root) for root in self._roots) and not self.is_foreign(file)
 
     def is_foreign(self, file: str) -> bool:
-        """Whether `file` belongs to Python, to an installed package, or to scanify."""
+        """Return True if `file` belongs to Python, to an installed package, or to scanify."""
         return any(below(file, other) for other in self._foreign) or _is_installed(file)
 
     def is_own_or_python(self, file: str) -> bool:
-        """Whether `file` belongs to scanify, or to Python itself."""
+        """Return True if `file` belongs to scanify, or to Python itself."""
         return not _is_installed(file) and any(below(file, other) for other in self._foreign)
 
     def display(self, file: str) -> str:
-        """The name to show for a file of the project: relative to `directory`, or else to where it is imported from."""
+        """Return the displayed name of a file of the project: relative to `directory`, or else to its import root."""
         if self.tree is not None and below(file, str(self.tree.copy)):
             return self.display(str(self.tree.here / os.path.relpath(file, self.tree.copy)))
         if below(file, str(self.directory)):
@@ -102,7 +102,7 @@ class Project:
 
 
 def search_places(files: Iterable[Path], case: Path, is_file: IsFile = Path.is_file) -> tuple[Path, ...]:
-    """The directories that the `files`, and the file of the `case`, are imported from."""
+    """Return the directories that the `files`, and the file of the `case`, are imported from."""
     places = [*(import_root(file, is_file) for file in files), case.parent, import_root(case, is_file)]
     return tuple(dict.fromkeys(places))
 
@@ -112,10 +112,10 @@ def _is_installed(file: str) -> bool:
 
 
 def project_directory(file: Path) -> Path | None:
-    """The nearest folder above `file` that has a mark of a project, such as `pyproject.toml`; None without one."""
+    """Return the nearest folder above `file` with a mark of a project, such as `pyproject.toml`; None without one."""
     return next((above for above in file.parents if any((above / marker).exists() for marker in _MARKERS)), None)
 
 
 def below(file: str, directory: str) -> bool:
-    """Whether the path `file` lies in `directory` or in a directory inside it."""
+    """True if the path `file` lies in `directory` or in a directory inside it."""
     return file.startswith(directory if directory.endswith(os.sep) else directory + os.sep)

@@ -1,7 +1,7 @@
-"""What each version sets for its whole process: the settings of jax, variables of the environment, the directory.
+"""Settings that each version makes for its whole process: of jax, environment variables, the working directory.
 
-Both versions run in one process, where what one of them sets holds for the other, too. Alone, the other would compute
-something else: in float32, say, where the first one has turned on float64 when it was imported.
+Both versions run in one process, where a setting of one affects the other. Alone, the other would compute something
+else: in float32, for example, if the first one enables float64 when it is imported.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _VersionOf = Callable[[FrameType], object]
 
 @dataclass(eq=False)
 class Settings:
-    """By version, and by name, the value that its code set last; None for a variable that it took away. `earlier` are
-    the values before any version set one.
+    """The last value that each version set, by name; None for a variable that it removed. `earlier` are the values
+    before any version set one.
 
-    `version_of` says which version's code runs in a frame. What a library sets when it is imported counts for neither:
-    it is imported once, by whichever version comes first.
+    `version_of` returns the version whose code runs in a frame. Settings by a library on import count for neither: it
+    is imported once, by whichever version comes first.
     """
 
     version_of: _VersionOf
@@ -55,7 +55,7 @@ class Settings:
             self.note(f"${name}", value, os.environ.get(name))
 
     def difference(self, original: object, rewritten: object) -> str | None:
-        """How what the two versions set differs, in words; None where it does not."""
+        """Describe how the settings of the two versions differ; None if they do not."""
         sides = {
             "in the original": self.made.get(original, {}),
             "in the rewritten version": self.made.get(rewritten, {}),
@@ -70,7 +70,7 @@ class Settings:
         return f"{odd[0]} is set {' and '.join(said)}"
 
     def undo(self, version: object) -> None:
-        """Put back what was there before the version set it: what looks before it sets should find the same again."""
+        """Restore the values from before the version's settings, for code that reads them before it sets them."""
         for name in self.made.get(version, ()):
             _put(name, self.earlier[name])
 
@@ -92,7 +92,7 @@ def _put(name: str, value: Any) -> None:
 
 @contextmanager
 def recorded(settings: Settings) -> Iterator[None]:
-    """Inside, `settings` is told what is set."""
+    """Record settings in `settings` while the context is open."""
     kind = type(jax.config)
     update = kind.update
 

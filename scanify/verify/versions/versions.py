@@ -1,4 +1,4 @@
-"""Both versions of a request: where each is imported from, which file is the case's module, and what it imported."""
+"""Both versions of a request: their import directories, the file of the case's module, and their imports."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -11,7 +11,7 @@ from scanify.verify.versions.project import Project, search_places
 
 
 def overlay_of(request: Request) -> Overlay:
-    """The import machinery for both versions of `request`."""
+    """Return the import machinery for both versions of `request`."""
     targets = [path for path in (request.target, request.rewritten_target) if path is not None]
     changed = [change.path for change in request.changes]
     overlay = Overlay(
@@ -28,19 +28,19 @@ def overlay_of(request: Request) -> Overlay:
 
 
 def target_of(request: Request, version: Version) -> Path:
-    """The file whose module the case is given in this version."""
+    """Return the file whose module the case uses in this version."""
     rewritten = request.rewritten_target if version.name == "rewritten" else None
     return rewritten or request.target
 
 
 def read_of(version: Version) -> Read:
-    """What `version` has imported so far."""
+    """Return the files that `version` has imported so far."""
     return Read(tuple(sorted(version.read.items())), tuple(sorted(version.missed)))
 
 
 def consulting_of(overlay: Overlay) -> AbstractContextManager[Consulting]:
-    """Inside, what the user's code consults is taken down; files of libraries count as part of these."""
-    overlay.project.is_foreign("")  # looks up where Python lies, which must not begin while something else does so
+    """Record the files that the user's code consults; files of libraries belong to the libraries."""
+    overlay.project.is_foreign("")  # finds the directories of Python, which must not begin while other code does so
     return consulting(
         lambda path: is_systems(path) or overlay.project.is_foreign(path),
         lambda frame: None if (version := overlay.version_of(frame)) is None else version.name,
@@ -48,13 +48,13 @@ def consulting_of(overlay: Overlay) -> AbstractContextManager[Consulting]:
 
 
 def consulted_by(overlay: Overlay, record: Consulting) -> Consulted:
-    """What both versions have consulted so far, beside the modules that they imported."""
+    """Return what both versions have consulted so far, besides the modules that they imported."""
     sources = [path for version in (overlay.original, overlay.rewritten) for path in version.read]
     return record.found(overlay.is_library, sources)
 
 
 def _in_trees(overlay: Overlay, request: Request, tree: Tree) -> None:
-    """Each version imports from its own tree and runs in it; what lies outside of both is common to them."""
+    """Let each version import from its own tree and run in it; files outside of both are shared."""
     own, other = overlay.rewritten, overlay.original
     found = [*search_places([target_of(request, own)], request.case.path), *map(Path, overlay.project.fallback)]
     places = [place for place in dict.fromkeys(found) if not place.is_relative_to(tree.copy)]
@@ -64,6 +64,6 @@ def _in_trees(overlay: Overlay, request: Request, tree: Tree) -> None:
 
 
 def _search(request: Request, version: Version) -> tuple[str, ...]:
-    """Where a version that was written by hand imports from: never where only the other one lies."""
+    """Return the import directories of a version written by hand: never one that has only the other version."""
     places = search_places([target_of(request, version)], request.case.path, lambda path: version.is_file(str(path)))
     return tuple(map(str, places))
