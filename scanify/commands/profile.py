@@ -87,8 +87,9 @@ def _profile(given: Given, run: CaseRun, budget: int | None, *, compiles: bool) 
     outcome = rewrite_sources(given.project, stack=given.stack, remat=None, accept=lambda plan: True)
     loops = given.project.analyse(stack=given.stack).loops
     done = _profiled(given, run, outcome, loops_at([loop.place for loop in loops]), compiles=compiles)
-    said = {(os.path.normpath(Path(loop.place.path).absolute()), loop.place.span.line): _advice(loop) for loop in loops}
-    return Profile(done.cases, said, done.versions, budget)
+    at = {loop: (os.path.normpath(Path(loop.place.path).absolute()), loop.place.span.line) for loop in loops}
+    scans = {at[loop] for loop in loops if isinstance(loop, Plan)}
+    return Profile(done.cases, {at[loop]: _advice(loop) for loop in loops}, scans, done.versions, budget)
 
 
 def _profiled(

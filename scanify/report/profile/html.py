@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from scanify.report.page import page
 from scanify.report.profile.profile import Profile, part
-from scanify.report.profile.text import seconds, size
+from scanify.report.profile.text import saved, seconds, size
 from scanify.report.verification.html import scrolled
 from scanify.report.verification.markup import Markup, join, tag
 from scanify.report.verification.plots_svg import Bar, bars
@@ -85,7 +85,7 @@ def _loops(profile: Profile, program: Program, ident: str) -> Iterator[Markup]:
             f"{share.lines:,}",
             part(share, program),
             f"{share.turns:,}",
-            f"{share.scanned:,}",
+            saved(profile, share),
             profile.advice(share.loop),
         ]
         for share in program.shares

@@ -15,8 +15,8 @@ def profile_json(profile: Profile) -> dict[str, Any]:
 
     Each case has `error` (null, or why there is no profile) and its `programs`, each with its size, times (null if not
     measured) and `loops`. In a loop, `depth` is the number of enclosing loops in the list, `saves` is roughly the
-    number of lines that a scan would save, and `advice` is the finding of scanify. `rewritten` holds the programs
-    after a rewrite.
+    number of lines that the scan of a rewrite saves (null for other loops), and `advice` is the finding of scanify.
+    `rewritten` holds the programs after a rewrite.
     """
     return {
         "version": VERSION,
@@ -50,7 +50,7 @@ def _program(profile: Profile, program: Program) -> dict[str, Any]:
             "depth": share.depth,
             "lines": share.lines,
             "turns": share.turns,
-            "saves": share.scanned,
+            "saves": profile.saves(share),
             "advice": profile.advice(share.loop),
         }
         for share in program.shares

@@ -10,7 +10,7 @@ from scanify.report.tables import print_line, print_table, table_for
 from scanify.report.verification.summary import in_seconds
 from scanify.report.visible import visible
 from scanify.verify.children.limits import human_bytes
-from scanify.verify.profile.startup import Program, Startup
+from scanify.verify.profile.startup import Program, Share, Startup
 
 
 def print_profile(profile: Profile, console: Console) -> None:
@@ -79,10 +79,16 @@ def _print_loops(profile: Profile, program: Program, console: Console) -> None:
         place = f"{'  ' * share.depth}{share.loop.file}:{share.loop.line}: {share.loop.head}"
         advice = profile.advice(share.loop)
         cell = Text.assemble(visible(place), *((("\n" + "  " * share.depth + advice), "cyan"),) if advice else ())
-        table.add_row(f"{share.lines:,}", part(share, program), f"{share.turns:,}", f"{share.scanned:,}", cell)
+        table.add_row(f"{share.lines:,}", part(share, program), f"{share.turns:,}", saved(profile, share), cell)
     rest = f"{100 * program.outside / program.lines:.0f} %"
     table.add_row(f"{program.outside:,}", rest, "", "", "in no such loop")
     print_table(table, console)
+
+
+def saved(profile: Profile, share: Share) -> str:
+    """How many lines a rewrite saves in a loop, or - for a loop that it leaves as it is."""
+    lines = profile.saves(share)
+    return "-" if lines is None else f"{lines:,}"
 
 
 def seconds(value: float | None) -> str:

@@ -51,11 +51,6 @@ class Program:
     shares: tuple[Share, ...] = ()
     outside: int = 0
 
-    @property
-    def largest(self) -> Share | None:
-        """The outermost loop that makes most of the program; None where no loop makes any."""
-        return max((share for share in self.shares if not share.depth), key=lambda share: share.lines, default=None)
-
 
 @dataclass(frozen=True)
 class Startup:
