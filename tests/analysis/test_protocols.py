@@ -39,6 +39,7 @@ CALLED = {
     "float": ("__float__(self)", "float(self.step())", "x = layer(x) * float(c)"),
     "int": ("__int__(self)", "self.step()", "x = layer(x) * int(c)"),
     "an index": ("__index__(self)", "self.step()", "x = layer(x) * (1.0, 2.0, 3.0)[c]"),
+    "a bound of a slice": ("__index__(self)", "self.step()", "_ = (x,)[:c]\n    x = layer(x)"),
     "minus": ("__neg__(self)", "self.step()", "x = layer(x) * -c"),
     "abs": ("__abs__(self)", "self.step()", "x = layer(x) * abs(c)"),
     "round": ("__round__(self, n=None)", "self.step()", "x = layer(x) * round(c)"),

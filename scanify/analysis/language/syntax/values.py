@@ -71,6 +71,8 @@ class Expressions(Calls):
                 parts = [each for each in (node.lower, node.upper, node.step) if each is not None]
                 values = [self.evaluate(each, env) for each in parts]
                 for part, value in zip(parts, values, strict=True):
+                    if acts := self.asks(env, part, value):
+                        return acts
                     if not t.is_data(value) or isinstance(value, t.Array):
                         self.note(env.module, part, why_of(part, value))
                 return t.Static() if all(map(t.is_static, values)) else t.Array()
