@@ -55,7 +55,7 @@ class Project:
 
     @classmethod
     def around(cls, files: Iterable[Path], case: Path, directory: Path, tree: Tree | None = None) -> "Project":
-        """Build the project of the rewritten `files` and of the file of the `case`; `tree` holds another state of it."""
+        """Build the project of the rewritten `files` and the file of the `case`; `tree` holds another state of it."""
         files = tuple(files)
         search = search_places(files, case)
         marked = [found for file in (*files, case) if (found := project_directory(file)) is not None]
