@@ -1,4 +1,4 @@
-"""Take classes apart, to compare them whole."""
+"""Split classes into parts, to compare them completely."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jax._src import tree_util
 
 from scanify.verify.objects.statics import qualified
 
-# Places in files, and entries that `class_parts` gives under other names.
+# Source locations, and entries that `class_parts` returns under other names.
 _SPELLED_ELSEWHERE = frozenset(
     "__dict__ __weakref__ __module__ __firstlineno__ __static_attributes__ _abc_impl __annotations__ __annotate__ "
     "__annotate_func__ __annotations_cache__ __dataclass_fields__".split()
@@ -26,11 +26,11 @@ def class_parts(kind: type) -> dict[str, Any] | None:
     """Return namespace, bases, metaclass, annotations, fields and registrations of a class, by name.
 
     A dataclass without functions of its own is a record: callers find its fields by name, so their order does not
-    count. None if the annotations cannot be evaluated.
+    matter. None if the annotations cannot be evaluated.
     """
     try:
         annotations = inspect.get_annotations(kind)
-    except Exception:  # a name in them is not there at run time
+    except Exception:  # a name in them does not exist at run time
         return None
     space = {name: held for name, held in vars(kind).items() if name not in _SPELLED_ELSEWHERE}
     fields = dict(vars(kind).get("__dataclass_fields__", {}))
@@ -60,7 +60,7 @@ def _is_record(space: dict[str, Any]) -> bool:
 
 
 def _is_made(function: types.FunctionType) -> bool:
-    """True if `dataclasses` made a function, or a library has it for all classes."""
+    """True if `dataclasses` created a function, or a library has it for all classes."""
     return function.__code__.co_qualname.startswith("__create_fn__.") or function.__module__ == "dataclasses"
 
 
@@ -71,7 +71,7 @@ def _registered_in(kind: type) -> list[type]:
 
 @functools.lru_cache(1)
 def _registered_at(token: int) -> dict[type, list[type]]:
-    """The abstract base classes that each class is registered with; `token` changes when one is."""
+    """Return the abstract base classes that each class is registered with; `token` changes with registrations."""
     found: dict[type, list[type]] = {}
     waiting, seen = [object], {object}
     while waiting:

@@ -1,7 +1,7 @@
-"""Open returned objects that hold arrays and are no pytrees, such as closures and objects with attributes.
+"""Open returned objects that hold arrays and are not pytrees, such as closures and objects with attributes.
 
 The arrays inside are then compared like any other output. So are the attributes of a pytree node that its flattening
-leaves out, because callers of the model can read them.
+omits, because callers of the model can read them.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Held:
 
 
 def opened(tree: Any) -> Any:
-    """The same pytree, where leaves that hold arrays, and nodes that hold more than their pytree, are `Held`."""
+    """Replace leaves that hold arrays, and nodes that hold more than their pytree, by `Held`."""
     return _mapped(tree, {})
 
 
 def _mapped(tree: Any, seen: dict[int, Any]) -> Any:
-    if type(tree) is dict:  # whose keys jax would sort
+    if type(tree) is dict:  # jax would sort its keys
         return {key: _mapped(value, seen) for key, value in tree.items()}
 
     def opened(leaf: Any) -> Any:
@@ -52,7 +52,7 @@ def _mapped(tree: Any, seen: dict[int, Any]) -> Any:
 
 
 def _opened(value: Any, seen: dict[int, Any]) -> Any:
-    """`seen` are objects that are being opened, and those that hold no arrays."""
+    """Open one value. `seen` are objects that are being opened, and those without arrays."""
     if is_traced(value) or id(value) in seen:
         return value
     beside = _beside(value)
@@ -68,7 +68,7 @@ def _opened(value: Any, seen: dict[int, Any]) -> Any:
 
 
 def _beside(value: Any) -> dict[str, Any] | None:
-    """The parts of a pytree node with attributes that its flattening leaves out; None if it has no such attributes."""
+    """Return the parts of a pytree node with attributes that its flattening omits; None without such attributes."""
     kept = None if isinstance(value, dict | list | tuple) else attributes(value)
     node = one_level(value) if kept else None
     if not kept or node is None:

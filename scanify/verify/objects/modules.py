@@ -1,7 +1,7 @@
-"""The modules that a function names, of the user and of libraries, and what it may bind anew in them.
+"""The modules that a function names, of the user and of libraries, and the attributes that it may rebind in them.
 
 `import config` and then `config.scale = 2` in a call changes what the next call computes, as `global scale` does; so
-does `jax.nn.gelu = ...`. Which attributes these can be is read from the function's code.
+does `jax.nn.gelu = ...`. The possible attributes are read from the function's code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BY_TEXT = frozenset({"setattr", "delattr", "__setattr__", "__dict__", "vars", "
 
 @dataclass(frozen=True)
 class Uses:
-    """The names in a function's code, and which of them it binds as attributes. `by_text`: it may bind others, too."""
+    """The names in a function's code, and those it binds as attributes. `by_text`: it may bind others, too."""
 
     names: tuple[str, ...]
     stored: tuple[str, ...]
@@ -34,7 +34,7 @@ class Uses:
 
 @functools.lru_cache(8192)
 def uses_of(code: types.CodeType) -> Uses:
-    """What a function's code, and that of the functions in it, names."""
+    """Return the names in a function's code, and in the functions inside it."""
     every = list(codes(code))
     names = tuple(dict.fromkeys(name for each in every for name in each.co_names))
     stored = {str(one.argval) for each in every for one in dis.get_instructions(each) if one.opname in _BINDS}
@@ -45,7 +45,7 @@ def uses_of(code: types.CodeType) -> Uses:
 
 
 def modules_named(uses: Uses, variables: dict[str, Any]) -> Iterator[tuple[str, types.ModuleType]]:
-    """The modules that a function names, by the name that it has for them: `jax`, `jax.nn`, one it imports itself."""
+    """Yield the modules that a function names, with their names in it: `jax`, `jax.nn`, or one it imports itself."""
     seen: set[int] = set()
     waiting = [(name, found) for name in uses.names if (found := _module(name, variables)) is not None]
     while waiting:
@@ -62,7 +62,7 @@ def _module(name: str, variables: dict[str, Any]) -> types.ModuleType | None:
     held = variables.get(name)
     if isinstance(held, types.ModuleType):
         return held
-    if held is None:  # perhaps one of the user's that the function imports itself, of this package or by its whole name
+    if held is None:  # perhaps a user's module that the function imports itself, from this package or by its full name
         for whole in (f"{variables.get('__package__')}.{name}", name):
             found = sys.modules.get(whole)
             if found is not None and is_users(vars(found)):
@@ -71,7 +71,7 @@ def _module(name: str, variables: dict[str, Any]) -> types.ModuleType | None:
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A function's code and that of the functions in it."""
+    """Yield a function's code and the code of the functions inside it."""
     yield code
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
@@ -79,7 +79,7 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def is_users(module_globals: dict[str, Any]) -> bool:
-    """Whether the global variables are those of a module that is no library's, nor Python's."""
+    """True if the global variables belong to a module that is not a library's, nor Python's."""
     file = module_globals.get("__file__")
     if not isinstance(file, str):
         return module_globals.get("__spec__") is None and module_globals.get("__name__") != "builtins"

@@ -1,9 +1,9 @@
-"""What can be written to, reached from a model and the arguments of its call, and what it holds.
+"""Find mutable objects reachable from a model and its arguments, and their contents.
 
-Lists, dicts, sets, NumPy arrays and objects with attributes are looked into, wherever they are: in a field that is
-static, in an attribute of an object that is no pytree, in what a function closes over, in a class of the user's, or in
-the global variables of the user's modules that hold these. A function may bind anew what it closes over, and the
-attributes of modules that it names, an object may get another class, and a generator of random numbers has a state.
+Lists, dicts, sets, NumPy arrays and objects with attributes are searched, wherever they are: in a static field, in an
+attribute of an object that is not a pytree, in the closure of a function, in a class of the user, or in the global
+variables of the user's modules. A function may rebind variables of its closure, and the attributes of modules that it
+names, an object may get another class, and a generator of random numbers has a state.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from scanify.verify.objects.statics import cell_contents
 
 @dataclass(frozen=True, eq=False)
 class Rebound:
-    """Variables that can be bound anew, all or some: of a module, or those that a list or dict has as an object.
+    """Variables that can be rebound, all or some: of a module, or of an object that is a list or dict.
 
-    Those of a library's class are bound by way of the class.
+    Variables of a library's class are bound through the class.
     """
 
     variables: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Rebound:
         return {name: self.variables[name] for name in self.names if name in self.variables}
 
     def put(self, old: dict[str, Any]) -> None:
-        """Bind what was bound before."""
+        """Restore the old bindings."""
         for name in self.held().keys() - old.keys():
             if self.owner is not None:
                 delattr(self.owner, name)
@@ -63,9 +63,9 @@ class Rebound:
 Contents = list[Any] | dict[Any, Any] | set[Any] | bytes
 
 _LEAVES = (str, bytes, int, float, complex, type(None), jax.Array, types.ModuleType, types.CodeType, np.generic)
-# Their objects keep what they like, as the programs that they have traced.
+# Their objects have internal state, such as the programs that they have traced.
 _OWN_BUSINESS = frozenset({"jax", "jaxlib", "equinox", "numpy", "scanify", "functools", "typing", "abc", "inspect"})
-# Names for what an object holds beside its attributes.
+# Names for the contents of an object besides its attributes.
 _CLASS, _STATE, _FACTORY = "__class__", "its state", "its default_factory"
 _FORM = "its form"
 _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__")
@@ -73,12 +73,12 @@ _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: only classes of a class statement can be 
 _BIND = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _BIND_GLOBALS = tuple(dis.opmap[name] for name in _BIND)
 _SLOTS_OF_NONE = frozenset({"__dict__", "__weakref__"})
-# What keeps elements; an object of a class made of one of these can have attributes beside them.
+# Collections; an object of a subclass can have attributes besides its elements.
 _COLLECTIONS = (list, dict, set, deque, bytearray, np.ndarray)
 
 
 def contents(value: Any) -> Contents | None:
-    """What a value holds that can be written to, as a copy; None where nothing can be."""
+    """Return a copy of the mutable contents of a value; None if it is immutable."""
     if isinstance(value, list | deque):
         return list(value)
     if isinstance(value, dict):
@@ -113,14 +113,14 @@ def contents(value: Any) -> Contents | None:
 
 
 def _kept_by(function: types.FunctionType) -> dict[Any, Any]:
-    """What a function of the user's holds that can be bound anew: what it closes over, defaults, attributes."""
+    """Return what can be rebound in a function of the user: variables of its closure, defaults, attributes."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     closed = {_Cell(name, cell): cell_contents(cell) for name, cell in cells}
     return {**closed, **vars(function), **{name: getattr(function, name) for name in _OF_FUNCTIONS}}
 
 
 class _Cell(str):
-    """The name of a variable that a function closes over, with where its value is."""
+    """The name of a variable in a function's closure, with its cell."""
 
     cell: types.CellType
 
@@ -131,7 +131,7 @@ class _Cell(str):
 
 
 def attributes(value: Any) -> dict[Any, Any] | None:
-    """The attributes that an object has of its own; None where it can have none."""
+    """Return the attributes of an object itself; None if it can have none."""
     kind = type(value)
     slots = _slots(kind)
     kept = getattr(value, "__dict__", None)
@@ -142,12 +142,12 @@ def attributes(value: Any) -> dict[Any, Any] | None:
 
 
 def _is_remembered(kind: type, name: str) -> bool:
-    """Whether an attribute is what a property has computed once."""
+    """True if an attribute is the cached value of a property."""
     return any(isinstance(vars(base).get(name), functools.cached_property) for base in kind.__mro__)
 
 
 def put_back(value: Any, old: Contents) -> None:
-    """Make `value` hold what it held before."""
+    """Restore the old contents of `value`."""
     if isinstance(value, np.ndarray):
         assert isinstance(old, dict)
         _put_elements(value, old)
@@ -180,7 +180,7 @@ def put_back(value: Any, old: Contents) -> None:
 def _put_elements(array: Any, old: dict[Any, Any]) -> None:
     shape, dtype, writeable = pickle.loads(old[_FORM])
     if (array.shape, array.dtype) != (shape, dtype):
-        with warnings.catch_warnings(action="ignore"):  # NumPy 2.5 warns of it, and there is no other way in place
+        with warnings.catch_warnings(action="ignore"):  # NumPy 2.5 warns of it, but there is no other way in place
             if array.nbytes != math.prod(shape) * dtype.itemsize:
                 array.resize(math.prod(shape) * dtype.itemsize // array.itemsize, refcheck=False)
             array.dtype, array.shape = dtype, shape
@@ -195,13 +195,13 @@ def _put_elements(array: Any, old: dict[Any, Any]) -> None:
 
 
 def containers(parts: dict[str, Any]) -> list[tuple[str, Any, Contents]]:
-    """Each thing that can be written to, by its place, with what it holds; `parts` are where to start, by name."""
+    """Find each mutable object, by its place, with its contents; `parts` are the roots, by name."""
     found: list[tuple[str, Any, Contents]] = []
     seen: dict[int, Any] = {}
     waiting = deque(parts.items())
     while waiting:
         place, value = waiting.popleft()
-        # A state forgets what it held when it is written to, and the new one is returned.
+        # A state forgets its contents when it is written to, and the new one is returned.
         if isinstance(value, (*_LEAVES, eqx.nn.State)) or id(value) in seen:
             continue
         seen[id(value)] = value
@@ -229,7 +229,7 @@ def _inside(value: Any, held: Contents | None) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, types.FunctionType):
         yield from _of_function(value)
     elif isinstance(value, types.BuiltinMethodType) and not isinstance(value.__self__, types.ModuleType):
-        yield "", value.__self__  # as of `log.append`
+        yield "", value.__self__  # such as `log.append`
     elif isinstance(value, tuple | list | deque):
         yield from ((f"[{at}]", child) for at, child in enumerate(value))
     elif isinstance(value, dict | types.MappingProxyType):
@@ -245,7 +245,7 @@ def _inside(value: Any, held: Contents | None) -> Iterator[tuple[str, Any]]:
     else:
         yield from (("", child) for child in behind(value))
         yield from ((f".{name}", child) for name, child in (held if isinstance(held, dict) else {}).items())
-    if isinstance(value, type):  # a method that it inherits may write to what stands where that class does
+    if isinstance(value, type):  # an inherited method may write to variables in the module of its class
         yield from ((f" ({base.__qualname__})", base) for base in value.__bases__)
     if type(value) is not type:
         yield f" ({type(value).__qualname__})", type(value)
@@ -267,7 +267,7 @@ def _of_generator(generator: types.GeneratorType[Any, Any, Any]) -> Iterator[tup
 
 
 def _named(code: types.CodeType, variables: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What code of the user's names: global variables, and those of modules and of classes of libraries."""
+    """Yield the objects that user code names: globals, and attributes of modules and of library classes."""
     if not is_users(variables):
         return
     bound = tuple(sorted(set(_bound_globals(code))))
@@ -305,7 +305,7 @@ def _bound_globals(code: types.CodeType) -> Iterator[str]:
 
 
 def _of_class(value: type) -> dict[Any, Any] | None:
-    """What a class of the user's has, without what Python keeps there."""
+    """Return the attributes of a class of the user, except those that Python adds."""
     functions = [each for each in map(unwrapped, vars(value).values()) if each is not None]
     if not any(is_users(each.__globals__) for each in functions) and not _is_in_users_module(value):
         return None
@@ -313,7 +313,7 @@ def _of_class(value: type) -> dict[Any, Any] | None:
 
 
 def _is_written(name: str, held: Any) -> bool:
-    """Whether somebody wrote what a class has under a name: Python and `dataclasses` put more there."""
+    """True if a class attribute is written in the source: Python and `dataclasses` add others."""
     if not name.startswith(("__", "_abc")):
         return True
     function = unwrapped(held)
@@ -325,7 +325,7 @@ def _is_written(name: str, held: Any) -> bool:
 
 
 def unwrapped(value: Any) -> types.FunctionType | None:
-    """The function that a class has under a name, whatever is around it."""
+    """Return the function of a class attribute, inside any wrappers."""
     for _ in range(8):
         if value is None or isinstance(value, types.FunctionType):
             return value
@@ -335,7 +335,7 @@ def unwrapped(value: Any) -> types.FunctionType | None:
 
 
 def _is_in_users_module(value: type) -> bool:
-    module = sys.modules.get(value.__module__)  # a version of the user's may be loaded under no name
+    module = sys.modules.get(value.__module__)  # a user's version may be loaded under no name
     return module is None or is_users(vars(module))
 
 
@@ -359,7 +359,7 @@ def _set(value: Any, name: str, held: Any) -> None:
 
 def _unset(value: Any, name: str) -> None:
     kept = getattr(value, "__dict__", None)
-    if isinstance(kept, dict) and name in kept:  # also of what is local to a thread
+    if isinstance(kept, dict) and name in kept:  # also for objects local to a thread
         del kept[name]
         return
     drop: Callable[..., None] = type.__delattr__ if isinstance(value, type) else object.__delattr__

@@ -1,7 +1,7 @@
-"""The closed table of what Python objects consist of.
+"""The closed table of the parts of Python objects.
 
-`parts` takes an object apart into values that are compared by `==` and into other objects. An object of a type that
-the table lacks is not understood, and nothing is said about it.
+`parts` splits an object into values that are compared by `==` and into other objects. An object of a type that is not
+in the table is not understood, and nothing is claimed about it.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ _PARTS_OF_CODE = (
     *("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_flags", "co_exceptiontable"),
     *("co_argcount", "co_kwonlyargcount", "co_posonlyargcount"),
 )
-# Packages with extensions, whose classes that are written in Python have Python functions or slots.
+# Packages with extensions, whose classes written in Python have Python functions or slots.
 _EXTENSIONS = frozenset({*sys.stdlib_module_names, "numpy", "jaxlib", "ml_dtypes"})
 _LRU: type = functools._lru_cache_wrapper
 _DISPATCH: Any = functools.singledispatch(lambda value: value)
 
 
 def parts(value: Any) -> Parts | None:
-    """Take an object apart; None if its type is not understood.
+    """Split an object into its parts; None if its type is not understood.
 
-    An object whose class derives from a type of the table consists of attributes besides. An object whose class and
-    bases are all written in Python consists of its attributes.
+    An object whose class derives from a type of the table has attributes besides. An object whose class and bases are
+    all written in Python consists of its attributes.
     """
     mro = type(value).__mro__
     base = next(each for each in mro if each in ROWS)
@@ -76,7 +76,7 @@ def parts(value: Any) -> Parts | None:
 
 
 def may_be_written(value: Any) -> bool:
-    """True if an object can change after it was made, so that it matters where else it stands."""
+    """True if an object is mutable, so that its other places matter."""
     if isinstance(value, _WRITABLE):
         return True
     frozen = getattr(getattr(type(value), "__dataclass_params__", None), "frozen", False)
@@ -84,7 +84,7 @@ def may_be_written(value: Any) -> bool:
 
 
 def kind_in_words(value: Any) -> str:
-    """`an object of queue.SimpleQueue`, `the module settings`."""
+    """Return a description: `an object of queue.SimpleQueue`, `the module settings`."""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     return f"the {type(value).__name__} {name}" if isinstance(name, str) else f"an object of {qualified(type(value))}"
 
@@ -98,12 +98,12 @@ def _is_written_in_python(kind: type) -> bool:
 
 
 def _by(*names: str) -> Row:
-    """A row for objects that consist of these attributes."""
+    """Return a row for objects that consist of these attributes."""
     return lambda value: Parts((), {f".{name}": getattr(value, name) for name in names})
 
 
 def _spelled(spell: Callable[[Any], Any]) -> Row:
-    """A row for objects that a plain value says all of."""
+    """Return a row for objects that a plain value describes completely."""
     return lambda value: Parts((spell(value),))
 
 
@@ -121,7 +121,7 @@ def _deque(value: Any) -> Parts:
 
 
 def _mapping(value: Any) -> Parts:
-    """Keys and values in their order."""
+    """Return keys and values in their order."""
     in_order = isinstance(value, collections.OrderedDict | types.MappingProxyType)
     items = list(value.items() if in_order else dict.items(value))
     inner = {f"[{_name(key, at)}]": held for at, (key, held) in enumerate(items)}
@@ -150,7 +150,7 @@ def _member(value: Any) -> Parts:
 
 
 def _function(value: types.FunctionType) -> Parts:
-    if value.__code__ is _DISPATCH.__code__:  # which remembers for which classes it was called
+    if value.__code__ is _DISPATCH.__code__:  # it caches the classes for which it was called
         given = {f".{name}": held for name, held in vars(value).items() if name not in vars(_DISPATCH)}
         return Parts((module_of(value), value.__qualname__), {".registry": value.registry, **given})  # type: ignore[attr-defined]
     cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
@@ -166,20 +166,20 @@ def _code(value: types.CodeType) -> Parts:
 
 
 def _builtin(value: Any) -> Parts | None:
-    """A method of an object: functions of extensions are the same object in both versions."""
+    """Return the parts of a method of an object: functions of extensions are the same object in both versions."""
     owner = value.__self__
     return None if owner is None or isinstance(owner, types.ModuleType) else Parts((value.__name__,), {"": owner})
 
 
 def _kept(value: Any) -> Parts | None:
-    """A function that remembers its results, of which there must be none yet."""
+    """Return the parts of a function with a cache, which must be empty."""
     if value.cache_info().currsize:
         return None
     return Parts((), {".__wrapped__": value.__wrapped__, ".cache_parameters": value.cache_parameters()})
 
 
 def _jitted(value: Any) -> Parts | None:
-    """The arguments of `jax.jit`: the function, and all options except the place in the source."""
+    """Return the arguments of `jax.jit`: the function, and all options except the place in the source."""
     options = getattr(getattr(value, "_jit_info", None), "_asdict", None)
     if options is None:
         return None
@@ -235,7 +235,7 @@ ROWS: dict[type, Row] = {
     **dict.fromkeys((list, tuple), _sequence),
     collections.deque: _deque,
     **dict.fromkeys((dict, collections.OrderedDict, collections.defaultdict, types.MappingProxyType), _mapping),
-    **dict.fromkeys(_SETS, lambda value: Parts((len(value),))),  # whose elements are matched with each other
+    **dict.fromkeys(_SETS, lambda value: Parts((len(value),))),  # their elements are matched with each other
     Opaque: lambda value: None,
     Code: lambda value: Parts((), {"": value.function.__code__}),
     types.FunctionType: _function,
@@ -264,7 +264,7 @@ ROWS: dict[type, Row] = {
     types.ModuleType: lambda value: None,
     object: lambda value: None,
 }
-# Libraries whose subclasses of a type in the table hold no more than that type.
+# Libraries whose subclasses of a type in the table contain no more than that type.
 _WHOLE: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((np.generic, np.dtype, np.random.BitGenerator), ("numpy", "ml_dtypes")),
     **dict.fromkeys((jax.Array, jax.sharding.Sharding), ("jax", "jaxlib")),

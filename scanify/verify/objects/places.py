@@ -1,4 +1,4 @@
-"""Find the places of objects in arguments and results: an append to a list shows at each of its places."""
+"""Find the places of objects in arguments and results: an append to a list is visible at each of its places."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from scanify.verify.values.arrays import is_traced
 
 
 def not_understood(roots: Mapping[str, Any]) -> dict[str, str]:
-    """The objects in `roots` whose contents are not understood, in words, by their place."""
+    """Describe the objects in `roots` whose contents are not understood, by their place."""
     return {where: kind_in_words(held) for where, held, understood in _walked(roots) if not understood}
 
 
 def shared(roots: Mapping[str, Any], known: Mapping[int, str]) -> dict[str, str]:
-    """The place where an object stood first, by each other place in `roots`, if something in it may be written to.
+    """Return the first place of an object, by each other place in `roots`, if a part of it is mutable.
 
-    `known` are places of other objects, by the `id` of the memory that they have.
+    `known` are places of other objects, by the `id` of their memory.
     """
     first, found = dict(known), dict[str, str]()
     for where, held, _ in _walked(roots, again=True):
@@ -39,7 +39,7 @@ def shared(roots: Mapping[str, Any], known: Mapping[int, str]) -> dict[str, str]
 
 
 def memory(value: Any) -> Any:
-    """The object that has the elements which `value` shows: a view of an array of NumPy shares them with another."""
+    """Return the object that owns the elements of `value`: a view of a NumPy array shares them with another."""
     while isinstance(value, np.ndarray | memoryview):
         owner = value.base if isinstance(value, np.ndarray) else value.obj
         if owner is None:
@@ -49,9 +49,9 @@ def memory(value: Any) -> Any:
 
 
 def _walked(roots: Mapping[str, Any], *, again: bool = False) -> Iterator[tuple[str, Any, bool]]:
-    """Each object in `roots` with its place, and True if its type is in the table of parts.
+    """Yield each object in `roots` with its place, and True if its type is in the table of parts.
 
-    Classes, modules and the functions of libraries are not opened. With `again` an object comes at each of its places.
+    Classes, modules and the functions of libraries are not opened. With `again`, an object is repeated at each place.
     """
     seen: dict[int, Any] = {}
     waiting = list(roots.items())[::-1]
@@ -73,12 +73,12 @@ def _walked(roots: Mapping[str, Any], *, again: bool = False) -> Iterator[tuple[
 
 
 def _is_watched(value: Any) -> bool:
-    """True if what happens to an object is seen though it is not opened here, or if nothing can happen to it."""
+    """True if changes of an object are detected although it is not opened here, or if it is immutable."""
     return type(value) is object or isinstance(value, weakref.ref) or state(value) is not None or bool(behind(value))
 
 
 def _is_librarys_function(value: Any) -> bool:
-    """True for a function that a library defines, also if a wrapper like `jax.jit` is around it."""
+    """True for a function that a library defines, also inside a wrapper like `jax.jit`."""
     if isinstance(value, types.BuiltinMethodType):
         return isinstance(value.__self__, types.ModuleType | types.NoneType)
     if isinstance(value, functools.partial | types.MethodType | eqx.Module):

@@ -1,7 +1,7 @@
-"""What a call changes for its whole process: settings of jax, of NumPy and of Python, generators, the environment.
+"""State of the whole process that a call may change: settings of jax, NumPy and Python, generators, the environment.
 
-A call that seeds the generator of `random` or of NumPy changes what is drawn after it, wherever that is; so do its
-filters of warnings, what NumPy does about errors, and the value of a context variable.
+A call that seeds the generator of `random` or of NumPy changes all later draws, anywhere; so do its filters of
+warnings, NumPy's handling of errors, and the value of a context variable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-# What it is, in words, with what reads it and what puts it back.
+# The description of each state, with functions to read and to restore it.
 _STATES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "the state of `random`": (random.getstate, random.setstate),
     "the state of `numpy.random`": (lambda: _drawn(), lambda old: np.random.set_state(pickle.loads(old))),
@@ -31,19 +31,19 @@ _STATES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
 }
 
 
-# Context variables of libraries, which make them when they are first asked.
+# Context variables of libraries, which create them on first use.
 _LIBRARIES = frozenset({"decimal_context", "numpy.ufunc.extobj"})
 
 
 class ProcessState:
-    """The state as it is when this is made."""
+    """The state at the time of creation."""
 
     def __init__(self) -> None:
         self._old = {name: read() for name, (read, _) in _STATES.items()}
         self._context = dict(contextvars.copy_context().items())
 
     def changed(self) -> dict[str, Any]:
-        """What is otherwise now, by its name in words: a text that tells one value from another, or the value."""
+        """Return changes by their description: a text that distinguishes values, or the value."""
         found: dict[str, Any] = {name: repr(_STATES[name][0]()) for name in self._others()}
         for variable, value in contextvars.copy_context().items():
             if variable.name not in _LIBRARIES and self._context.get(variable, self) is not value:
@@ -51,7 +51,7 @@ class ProcessState:
         return found
 
     def put_back(self) -> None:
-        """All but context variables, for which the call has a context of its own."""
+        """Restore all except context variables, for which the call has a context of its own."""
         for name in self._others():
             _STATES[name][1](self._old[name])
 
@@ -60,7 +60,7 @@ class ProcessState:
 
 
 def _drawn() -> bytes:
-    """Of a generator's six hundred words a text takes a millisecond, and a verification asks some thirty times."""
+    """Read NumPy's state as bytes, as a text takes a millisecond and is needed thirty times a verification."""
     return pickle.dumps(np.random.get_state(legacy=True))
 
 
@@ -71,7 +71,7 @@ def _set_again(old: dict[str, Any]) -> None:
 
 
 def _variables() -> dict[bytes, bytes]:
-    """Without asking `os.environ`, which takes down who asks: a kept result would depend on all variables."""
+    """Read without `os.environ`, which records its readers: a cached result would depend on all variables."""
     held: Any = os.environ
     return dict(dict.items(held._data))
 
@@ -85,5 +85,5 @@ def _reset(old: dict[bytes, bytes]) -> None:
 
 
 def _refill(old: Any) -> None:
-    warnings.resetwarnings()  # which tells those who remember what the filters said
+    warnings.resetwarnings()  # this invalidates caches of the filters
     warnings.filters[:] = old  # type: ignore[index]

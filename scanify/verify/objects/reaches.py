@@ -9,7 +9,7 @@ import types
 
 from scanify.verify.objects.modules import codes, is_users
 
-# Functions that give all names of a place, run text, or look at the caller.
+# Functions that return all names of a place, run text, or inspect the caller.
 _ALL_NAMES = frozenset({"globals", "locals", "vars", "dir", "eval", "exec", "__import__", "import_module"})
 _PLACES = frozenset({"__globals__", "__builtins__", "f_globals", "f_locals", "f_back", "_getframe", "currentframe"})
 _OF_PROCESS = frozenset({"get_objects", "get_referrers", "get_referents", "__subclasses__"})
@@ -22,7 +22,7 @@ _BETWEEN = frozenset({"EXTENDED_ARG", "CACHE"})
 
 @functools.lru_cache(4096)
 def chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
-    """The global names in code and in the functions in it, each with the attributes that are taken from it at once.
+    """Return the global names in code and in the functions inside it, each with the attributes read from it directly.
 
     `settings.train.rate` gives `("settings", "train", "rate")`, `f(settings)` gives `("settings",)`.
     """
@@ -45,14 +45,14 @@ def chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
 
 
 def reads_unnamed(code: types.CodeType) -> bool:
-    """True if code may read any value of the process, or imports a module of the user's itself."""
+    """True if code may read any value of the process, or imports a module of the user itself."""
     named = {name for each in codes(code) for name in each.co_names}
     owned = any(owner in named and name in named for owner, name in _WITH_OWNER)
     return owned or not named.isdisjoint(_EVERYTHING) or any(map(_imports_users, codes(code)))
 
 
 def _imports_users(code: types.CodeType) -> bool:
-    """True if a function imports a module that is no library's; which version's module it finds is not known here."""
+    """True if a function imports a module outside of libraries, which may be either version's."""
     before: list[dis.Instruction] = []
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IMPORT_NAME":

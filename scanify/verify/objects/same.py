@@ -2,7 +2,7 @@
 
 Objects are compared part by part, by the closed table in `parts`. An object with two places in one version has the same
 two places in the other. Functions are the same if their code is, and all values that the code finds by name are.
-Classes of the project are compared whole. No code of the user is called.
+Classes of the project are compared completely. No code of the user is called.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MISSING = object()
 
 @dataclass(frozen=True)
 class Difference:
-    """Path and words of a difference. `certain` is false if the objects are only not seen to be the same."""
+    """Path and description of a difference. `certain` is false if the objects are only not seen to be the same."""
 
     path: str
     text: str
@@ -34,10 +34,10 @@ class Difference:
 
 
 def difference(before: Any, after: Any, traced: frozenset[Any] | None = None) -> Difference | None:
-    """The first part in which two objects differ or are not understood; None if they are the same.
+    """Return the first part in which two objects differ or are not understood; None if they are the same.
 
-    `traced` are functions and classes whose traces are compared, so that their code need not be: None where nothing is
-    called. An `object()` is the same as another there, and elsewhere only if code finds both under one name.
+    `traced` are functions and classes whose traces are compared, so that their code need not be; None if nothing is
+    called. Only with `traced`, two `object()`s are the same anywhere; otherwise only if code finds both under one name.
     """
     try:
         return _Walk(traced).visit(before, after, "")
@@ -46,12 +46,12 @@ def difference(before: Any, after: Any, traced: frozenset[Any] | None = None) ->
 
 
 def same_code_and_names(before: types.FunctionType, after: types.FunctionType) -> bool:
-    """True if two functions are the same, whatever they have captured or been given by default."""
+    """True if two functions are the same up to closures and defaults."""
     return difference(Code(before), Code(after)) is None
 
 
 class _Walk:
-    """One comparison. Pairs that it has begun count as the same, because objects may hold each other."""
+    """One comparison. Pairs in progress count as the same, because objects may contain each other."""
 
     def __init__(self, traced: frozenset[Any] | None) -> None:
         self.sentinels, self.traced = traced is not None, traced or frozenset()
@@ -103,7 +103,7 @@ class _Walk:
         return None if type(a) is type(b) else self.visit(type(a), type(b), path)
 
     def _one_to_one(self, a: list[Any], b: list[Any]) -> bool:
-        """True if each element has one of its own in the other set that is the same."""
+        """True if each element has its own equal element in the other set."""
         for x in a:
             at = next((i for i, y in enumerate(b) if self._try(x, y)), None)
             if at is None:
@@ -135,13 +135,13 @@ class _Walk:
         return None if None in methods else self._texts(first[".__annotations__"], methods[0], methods[1], where)
 
     def _names(self, a: types.FunctionType, b: types.FunctionType, path: str) -> Difference | None:
-        """Compare the values that code finds by its names, and the attributes that it takes from modules."""
+        """Compare the values that code finds by its names, and the attributes that it reads from modules."""
         if reads_unnamed(a.__code__):
             return Difference(path, f"the function {a.__qualname__} may read what it does not name", certain=False)
         return self._named(chains(a.__code__), a, b, path) or self._texts(a.__annotations__, a, b, path)
 
     def _texts(self, annotations: dict[str, Any], a: Any, b: Any, path: str) -> Difference | None:
-        """Compare the values that annotations find that are texts, in the modules of these two functions."""
+        """Compare the values that annotations given as text find in the modules of these two functions."""
         for text in annotations.values():
             try:
                 named = chains(compile(text, "", "eval")) if isinstance(text, str) else ()
@@ -170,7 +170,7 @@ class _Walk:
         return Difference(path, f"the module {names[-1]} is read as a whole", certain=False)
 
     def _value(self, a: Any, b: Any, path: str) -> Difference | None:
-        """Sentinels are the same where code finds them under the same name."""
+        """Compare two values; sentinels are the same if code finds them under the same name."""
         sentinels = type(a) is object and type(b) is object
         if sentinels and _MISSING not in (a, b):
             self.seen.add((id(a), id(b)))
@@ -178,7 +178,7 @@ class _Walk:
 
 
 def _method(kind: type) -> types.FunctionType | None:
-    """A function of a class whose global names are those of the class's module; None if it has none."""
+    """Return a function of a class whose global names are those of the class's module; None without any."""
     functions = (each for each in vars(kind).values() if isinstance(each, types.FunctionType))
     return next((each for each in functions if each.__module__ == kind.__module__), None)
 

@@ -1,6 +1,6 @@
-"""What objects of Python's and NumPy's own hold that is no attribute: a generator's state, the text of a `StringIO`.
+"""State of Python's and NumPy's own objects besides attributes: a generator's state, the text of a `StringIO`.
 
-Iterators have a place that they have come to. It can be read and not be put back.
+Iterators have a position, which can be read but not restored.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def _seek(value: Any, old: int | None) -> None:
         value.seek(old)
 
 
-_FILES = (io.TextIOWrapper, io.BufferedReader, io.BufferedRandom, io.FileIO)  # whose place is a state
-# By the classes of the objects: what reads the state, which can be pickled, and what puts it back.
+_FILES = (io.TextIOWrapper, io.BufferedReader, io.BufferedRandom, io.FileIO)  # their position is a state
+# By the classes of the objects: functions that read the state, as a picklable value, and restore it.
 _STATES: tuple[tuple[tuple[type, ...], Callable[[Any], Any], Callable[[Any, Any], Any]], ...] = (
     ((random.Random,), lambda value: value.getstate(), lambda value, old: value.setstate(old)),
     (
@@ -52,18 +52,18 @@ _STATES: tuple[tuple[tuple[type, ...], Callable[[Any], Any], Callable[[Any, Any]
     (_FILES, lambda value: None if value.closed or not value.seekable() else value.tell(), _seek),
     ((array.array,), lambda value: value.tobytes(), lambda value, old: _refill(value, old)),
 )
-# Whose state is all that they hold beside attributes.
+# Objects that consist of this state and attributes.
 STATEFUL: tuple[type, ...] = (
     *(random.Random, np.random.Generator, np.random.BitGenerator, np.random.RandomState),
     *(io.StringIO, io.BytesIO, itertools.count),
 )
-# Iterators that say how much is left of them.
+# Iterators that know their remaining length.
 _EMPTY: tuple[Any, ...] = ([], (), "", b"", bytearray(), range(0), set(), {}, {}.values(), {}.items())
 _COUNTED = (*(type(iter(each)) for each in _EMPTY), type(reversed([])), type(reversed({})))
 
 
 def state(value: Any) -> bytes | None:
-    """The state of an object that has one beside its attributes; None where it has none that is known here."""
+    """Return the state of an object besides its attributes; None if it has none that is known here."""
     come_to = _place(value)
     if come_to is not None:
         return come_to.encode()
@@ -74,10 +74,10 @@ def state(value: Any) -> bytes | None:
 
 
 def put_state(value: Any, old: bytes) -> None:
-    """Give an object the state that it had.
+    """Restore the state of an object.
 
     Raises:
-        ScanifyError: it is an iterator, of which nothing is put back.
+        ScanifyError: it is an iterator, which cannot be restored.
     """
     if _place(value) is not None:
         raise ScanifyError(
@@ -91,7 +91,7 @@ def put_state(value: Any, old: bytes) -> None:
 
 
 def _place(value: Any) -> str | None:
-    """How far an iterator or a generator has come, as a text; None for everything else."""
+    """Return the position of an iterator or a generator, as a text; None for everything else."""
     if isinstance(value, types.GeneratorType):
         frame = value.gi_frame
         own = [] if frame is None else [frame.f_lasti, *((name, id(held)) for name, held in frame.f_locals.items())]
@@ -102,7 +102,7 @@ def _place(value: Any) -> str | None:
 
 
 def behind(value: Any) -> tuple[Any, ...]:
-    """What an iterator takes its elements from."""
+    """Return the sources of an iterator."""
     return tuple(value.__reduce__()[1]) if isinstance(value, zip | map | filter | enumerate) else ()
 
 

@@ -1,4 +1,4 @@
-"""Names and attributes of objects that come from one module loaded twice: its classes are then different objects."""
+"""Names and attributes of objects from one module loaded twice, whose classes are then different objects."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _IS_USERS: contextvars.ContextVar[_IsUsers] = contextvars.ContextVar("is_users",
 
 @contextlib.contextmanager
 def users_modules(is_users: _IsUsers) -> Iterator[None]:
-    """Inside, the name of a module of the user's own (`is_users` says which) is no part of a qualified name.
+    """Omit the names of the user's own modules, according to `is_users`, from qualified names in this context.
 
-    A class keeps its name when somebody moves it to another file, and what it computes is compared anyway.
+    A class keeps its name when somebody moves it to another file, and its computation is compared anyway.
     """
     token = _IS_USERS.set(is_users)
     try:
@@ -36,18 +36,18 @@ def users_modules(is_users: _IsUsers) -> Iterator[None]:
 
 
 def qualified(kind: type) -> str:
-    """`module.Class`, the name that a reloaded class keeps."""
+    """Return `module.Class`, the name that a reloaded class keeps."""
     return f"{module_of(kind)}.{kind.__qualname__}"
 
 
 def module_of(value: Any) -> str:
-    """The name of the module that a class or function is from; "" for the user's."""
+    """Return the name of the module of a class or function; "" for the user's."""
     name = str(value.__module__)
     return "" if _IS_USERS.get()(name) else name
 
 
 def cell_contents(cell: types.CellType) -> Any:
-    """What a function closes over; None for a name that has no value yet."""
+    """Return the value of a closure cell; None for a name without a value yet."""
     try:
         return cell.cell_contents
     except ValueError:  # not filled yet
@@ -55,9 +55,9 @@ def cell_contents(cell: types.CellType) -> Any:
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """What an object has in its `__dict__` and its slots, by name."""
+    """Return the contents of an object's `__dict__` and slots, by name."""
     found = dict(getattr(value, "__dict__", {}))
-    if "__module__" in found:  # of a wrapper, which has the names of the function in it
+    if "__module__" in found:  # in a wrapper, which copies the names of the wrapped function
         found["__module__"] = module_of(value)
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
