@@ -1,4 +1,4 @@
-"""What is computed of each version to compare them by their values: outputs, derivatives, outputs of a batch."""
+"""Computations by which the values of the versions are compared: outputs, derivatives, outputs of a batch."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Make = Callable[[Version, _Arrays, np.random.Generator], Function]
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """What is computed of both versions, and the names of the arrays that it gives.
+    """A computation on both versions, and the names of the resulting arrays.
 
     `make` gives the function of a version, compiled for leaves like these. `native`: also in the model's own dtypes,
-    where a rewrite can lose accuracy that float64 does not show. `far`: at points far from the case's own values, too.
-    `first`: how many of the arrays, the first ones, are measured against each other. `about`: which
-    leaves it is of, where not of all.
+    where a rewrite can lose accuracy that float64 does not show. `far`: also at points far from the case's own values.
+    `first`: the number of arrays, from the first one, that are measured against each other. `about`: the leaves that it
+    covers, if not all.
     """
 
     title: str
@@ -45,11 +45,11 @@ class Check:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from other checks of the same case."""
+        """Return a key that distinguishes it from other checks of the same case."""
         return self.title, self.about
 
     def apart(self, before: _Arrays, after: _Arrays) -> Distance:
-        """How far apart two results are; the `first` arrays are of one size and the others of another."""
+        """Return the distance of two results; the `first` arrays have one scale and the others another."""
         parts = [slice(None, self.first), slice(self.first, None)] if self.first is not None else [slice(None)]
         found = [distance(self.names[part], before[part], after[part]) for part in parts]
         return max(found, key=lambda each: (not each.bitwise, each.relative))
@@ -60,13 +60,13 @@ def _called(program: Version, leaves: _Arrays) -> list[Any]:
 
 
 def values(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
-    """The outputs of a call."""
+    """Compute the outputs of a call."""
     function = Limited(lambda xs: _called(program, xs))
     return lambda given: _listed(function(list(given)))
 
 
 def vmapped(nest: Nest, program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
-    """What a nest of maps gives."""
+    """Compute the result of a nest of maps."""
     function = Limited(nest.function(program, len(leaves)))
     cotangents = [noise(rng, each) for each in nest.cotangents(program, leaves)]
 
@@ -86,7 +86,7 @@ def _several(x: Any, size: int) -> Any:
 
 
 def _another(x: Any) -> Any:
-    """Other values of the same kind: an integer stays the index that it may be, a key is a key of the same kind."""
+    """Return other values of the same kind: integers stay valid indices, and keys stay keys of the same kind."""
     if is_inexact(x):
         return x * 1.25
     if is_key(x):
@@ -103,8 +103,8 @@ def vjp(
     rng: np.random.Generator,
     factor: float = 1.0,
 ) -> Function:
-    """The gradients of the leaves `only`, or of all, and the outputs on the way; the first `count` of these. The
-    cotangents, those of the outputs `used` or of all, are normal, times `factor`."""
+    """Compute the gradients of the leaves `only`, or of all, and the outputs on the way; the first `count` of these.
+    The cotangents of the outputs `used`, or of all, are normal, times `factor`."""
     cotangents = _cotangents(program, leaves, rng, used)
     if factor != 1.0:
         cotangents = [(each * factor).astype(each.dtype) for each in cotangents]
@@ -113,14 +113,14 @@ def vjp(
 
 
 def jvp_of(only: Sequence[int] | None, program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
-    """The tangents of the outputs along the leaves `only`, or all, and the outputs on the way."""
+    """Compute the tangents of the outputs along the leaves `only`, or all, and the outputs on the way."""
     tangents = [noise(rng, leaves[i]) for i in (differentiated(leaves) if only is None else only)]
     function = Limited(lambda xs, moves: jvp(program, xs, moves, only))
     return lambda given: _listed(function(list(given), tangents))
 
 
 def second_of(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
-    """How the gradients move with the leaves and the cotangents."""
+    """Compute the derivative of the gradients along the leaves and the cotangents."""
     cotangents = _cotangents(program, leaves, rng)
     tangents = [noise(rng, each) for each in (*(leaves[i] for i in differentiated(leaves)), *cotangents)]
     function = Limited(lambda xs, cts, moves: second(program, xs, cts, moves))

@@ -1,4 +1,4 @@
-"""Derivatives of both versions and what they give under `jax.vmap`, compared by their values."""
+"""Compare derivatives of both versions, and results under `jax.vmap`, by their values."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LARGE = 1000.0
 def compare_gradients(
     case: Comparison, only: Sequence[int] | None = None, used: Sequence[int] | None = None, *, values: bool = True
 ) -> Outcome:
-    """vjp with random cotangents of the outputs `used`, or of all; the gradients of the leaves `only`, or of all, and
-    the outputs on the way.
+    """Compare vjps with random cotangents of the outputs `used`, or of all; the gradients of the leaves `only`, or of
+    all, and the outputs on the way.
 
-    Without `values` the gradients alone. With them somebody wrote a rule, which need not be linear in its cotangents as
-    those of jax are (a gradient that is clipped): then larger cotangents are tried, too.
+    Without `values`, only the gradients. With them there is a custom rule, which need not be linear in its cotangents
+    like jax's own (it may clip a gradient): then larger cotangents are tried, too.
     """
     at = differentiated(case.leaves) if only is None else only
     grads = tuple(f"the gradient of {case.names[i]}" for i in at)
@@ -38,13 +38,13 @@ def compare_gradients(
 
 
 def compare_second(case: Comparison) -> Outcome:
-    """Hessian-vector products with random cotangents and tangents."""
+    """Compare Hessian-vector products with random cotangents and tangents."""
     names = tuple(f"the second derivative of {case.names[i]}" for i in differentiated(case.leaves))
     return compare(case, Check("jvp of vjp", checks.second_of, names, native=False, far=False))
 
 
 def compare_tangents(case: Comparison, only: Sequence[int] | None = None) -> Outcome:
-    """jvp with random tangents of the leaves `only`, or of all; the tangents and the outputs on the way."""
+    """Compare jvps with random tangents of the leaves `only`, or of all; the tangents and the outputs on the way."""
     moved = tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
     make = functools.partial(checks.jvp_of, only)
     names = (*moved, *_on_the_way(case))
@@ -53,7 +53,7 @@ def compare_tangents(case: Comparison, only: Sequence[int] | None = None) -> Out
 
 
 def compare_batched(case: Comparison, nest: Nest) -> Outcome:
-    """A nest of maps: values, or gradients and the values on the way."""
+    """Compare a nest of maps: values, or gradients and the values on the way."""
     grads = [f"the gradient of {case.names[i]}" for i in differentiated(case.leaves)] if nest.gradients else []
     names = (*grads, *(_on_the_way(case) if grads else case.outputs))
     make = functools.partial(checks.vmapped, nest)

@@ -1,4 +1,4 @@
-"""Where between two points a program begins to raise, or to give NaN."""
+"""Find the place between two points where a program begins to raise, or to give NaN."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 from scanify.verify.values.arrays import is_inexact
 from scanify.verify.values.points import Point, not_finite, shaken
 
-# How many times the way is halved.
+# The number of bisection steps.
 STEPS = 8
-# A relative change of the leaves that overflows of differently compiled programs are not apart.
+# A relative change of the leaves within which differently compiled programs may differ in overflows.
 NEAR = 0.005
 
 
 def at_edge(runner: Any, point: Point, other: Point, found: Any, limit: float) -> str:
-    """How two versions differ beside the place between two points where the original begins to raise, or to give more
-    NaN and infinities; "" if they do not, or it does not begin to.
+    """Describe how two versions differ near the place between two points where the original begins to raise, or to give
+    more NaN and infinities; "" if they do not, or if there is no such place.
 
-    `runner` runs both versions at a point, and `found` is what it gave at `other`, which differs in floats alone.
-    Points right beside the place say nothing, as rounding moves it, and neither does NaN that rounding to the tolerance
-    `limit` makes.
+    `runner` runs both versions at a point, and `found` is its result at `other`, which differs in floats alone. Points
+    next to the place are not used, since rounding moves it, and neither is NaN caused by rounding to the tolerance
+    `limit`.
     """
     others = [not is_inexact(a) for a, b in zip(point.leaves, other.leaves, strict=True) if a is not b]
     if any(others) or not (found.unsupported or not_finite(found.before)):
@@ -42,11 +42,11 @@ def at_edge(runner: Any, point: Point, other: Point, found: Any, limit: float) -
     def search() -> list[Sequence[Any]]:
         with runner.width():
             points = _beside(is_odd, runner.given(point.leaves), runner.given(other.leaves))
-            # Where a run does not end on the way, each further one may take as long.
+            # If one run on the way does not end, each further one may take as long.
             return [leaves for leaves, odd in points if is_odd(shaken(leaves, NEAR)) == odd and not unended]
 
     for number, leaves in enumerate(runner.case.once((*runner.key(other), "edge"), search)):
-        # What the original gives is kept by this text.
+        # The original's result is cached by this text.
         about = f"on the way to {other.about}, at point {number} where the original begins to raise or to give NaN"
         beside = Point(leaves, about)
         both = runner.both(beside)
@@ -59,7 +59,7 @@ def at_edge(runner: Any, point: Point, other: Point, found: Any, limit: float) -
 def _beside(
     is_odd: Callable[[Sequence[Any]], bool], low: Sequence[Any], high: Sequence[Any]
 ) -> list[tuple[Sequence[Any], bool]]:
-    """The last points of halving the way to where `is_odd` begins to be true, two on either side, and what it is."""
+    """Bisect to where `is_odd` becomes true, and return the last two points on either side, with its value."""
     sides = {False: [low], True: [high]}
     for _ in range(STEPS):
         middle = list(map(_halfway, sides[False][-1], sides[True][-1]))
@@ -68,7 +68,7 @@ def _beside(
 
 
 def _halfway(a: Any, b: Any) -> Any:
-    """The geometric mean of numbers of one sign, and the mean of others; `a` if the arrays are no floats."""
+    """Return the geometric mean of numbers of one sign, and the mean of others; `a` if the arrays are not floats."""
     if a is b or not is_inexact(a):
         return a
     x, y = np.asarray(a), np.asarray(b)

@@ -1,4 +1,4 @@
-"""How far two lists of arrays are apart: bit for bit, then in ulp, then relative to their size."""
+"""The distance of two lists of arrays: bit for bit, then in ulp, then relative to their size."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 
 from scanify.verify.values.arrays import bits, plain
 
-# A leaf that is zero but for rounding (the gradient of the bias of attention keys) is measured against the largest
-# leaf of its group times this, not against its own rounding.
+# A leaf that is zero up to rounding (the gradient of the bias of attention keys) is measured against the largest leaf
+# of its group times this, not against its own rounding.
 _FLOOR = 1e-3
-# How many times as large a value must be to be of another size than the next smaller one.
+# The ratio of a value to the next smaller one from which they have different scales.
 _APART = 1e3
 
 
 @dataclass(frozen=True)
 class Distance:
-    """The largest distance over all arrays, and where it is.
+    """The largest distance over all arrays, and its place.
 
     `relative`: the largest |a - b| over the largest |a| of the same array (or a thousandth of the largest |a| of all
-    arrays, if that is more); infinite where NaN and infinities are not at the same places, or integers or keys differ.
-    `among`: the same among values of one size, where an array holds some that are a thousand times as large as others.
-    `ulp`: the largest number of representable values from a to b; None where that has no meaning.
+    arrays, if that is more); infinite if NaN and infinities are at different places, or integers or keys differ.
+    `among`: the same among values of one scale, if an array contains some that are a thousand times as large as others.
+    `ulp`: the largest number of representable values from a to b; None if that has no meaning.
     """
 
     bitwise: bool
@@ -93,7 +93,7 @@ def _unmasked(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[An
 
 
 def _masks(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Where both hold one large value several times, as a mask puts it in place of others: it is no size of theirs."""
+    """Find where both have one large value several times, like a mask's fill value, which is no measure of size."""
     size = np.abs(a.astype(np.complex128 if np.iscomplexobj(a) else np.float64))
     found = np.zeros(a.shape, bool)
     for _ in range(4):
@@ -108,7 +108,7 @@ def _masks(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, 
 
 
 def _among(size: np.ndarray[Any, Any], gap: np.ndarray[Any, Any]) -> float:
-    """The largest gap in the size of those values that are not a thousand times as large, or as small, as the next."""
+    """Return the largest relative gap among values of one scale, except those of the largest scale."""
     kept = np.isfinite(size) & (size > 0)
     if not kept.any():
         return 0.0
@@ -133,7 +133,7 @@ def _size(a: np.ndarray[Any, Any]) -> float:
 
 
 def _ulp(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> int | None:
-    """Representable values between a and b; floats of one sign are ordered as their bits are."""
+    """Count the representable values between a and b; floats of one sign are ordered like their bits."""
     if np.iscomplexobj(a):
         parts = [_ulp(np.ascontiguousarray(f(a)), np.ascontiguousarray(f(b))) for f in (np.real, np.imag)]
         return None if None in parts else max(p for p in parts if p is not None)

@@ -1,7 +1,7 @@
 """Programs that may not end at some values, run for a limited time.
 
-Only a `while` loop runs for as long as values say: one that doubles until a sum is reached has no end at inputs of
-zeros. XLA cannot interrupt a program, so such a program runs in a process that can be ended
+Only a `while` loop runs for as long as values say: one that doubles until a sum is reached does not end at inputs of
+zeros. XLA cannot interrupt a program, so such a program runs in a process that can be terminated
 (`scanify.verify.children.points`). A program that calls Python cannot be sent there, and runs here without a limit.
 """
 
@@ -21,8 +21,8 @@ from jax.extend.core import jaxprs_in_params
 from scanify.verify.children.points import Points
 from scanify.verify.values.arrays import is_key, plain
 
-SECONDS = 10.0  # for one run at one point, compilation excluded
-TIMES = 5.0  # as long as this one version may take where the other one ends, and as short where it does not
+SECONDS = 10.0  # for one run at one point, without compilation
+TIMES = 5.0  # the rewritten version's limit is this many times longer if the original ends, else shorter
 
 _POINTS = Points()
 _ALLOWED: contextvars.ContextVar[float] = contextvars.ContextVar("allowed", default=SECONDS)
@@ -30,7 +30,7 @@ _ALLOWED: contextvars.ContextVar[float] = contextvars.ContextVar("allowed", defa
 
 @contextmanager
 def allowing(seconds: float) -> Iterator[None]:
-    """Inside, a run takes this long at most."""
+    """Limit runs in this context to these seconds."""
     token = _ALLOWED.set(seconds)
     try:
         yield
@@ -39,7 +39,7 @@ def allowing(seconds: float) -> Iterator[None]:
 
 
 class Limited:
-    """A function of arrays and lists of arrays, compiled. A call that takes longer than allowed raises TimeoutError."""
+    """A compiled function of arrays and lists of arrays. A call that takes longer than allowed raises TimeoutError."""
 
     def __init__(self, function: Callable[..., Sequence[Any]]) -> None:
         self._function = function
@@ -63,7 +63,7 @@ class Limited:
         ]
 
     def _compiled(self, tree: Any, kinds: Sequence[Any], raw: Sequence[Any]) -> tuple[Callable[..., Any], bytes | None]:
-        """The function of arrays without keys under `jax.jit`, and if it may not end, its exported program."""
+        """Return the function of arrays without keys under `jax.jit`, and its exported program if it may not end."""
 
         def unkeyed(*given: Any) -> list[Any]:
             leaves = [
@@ -73,14 +73,14 @@ class Limited:
             return list(self._function(*jax.tree.unflatten(tree, leaves)))
 
         jitted = jax.jit(unkeyed)
-        traced = jitted.trace(*raw).jaxpr  # closed or not, by the release of jax
+        traced = jitted.trace(*raw).jaxpr  # closed or not, depending on the jax release
         if not may_not_end(getattr(traced, "jaxpr", traced)):
             return jitted, None
         try:
             exported = jax.export.export(jax.jit(lambda *given: [_raw(each) for each in unkeyed(*given)]))(*raw)
-            # Pickled, as `Exported.serialize` needs a library that jax does not install: both ends are one jax.
+            # Pickled, since `Exported.serialize` needs a library that jax does not install: both ends use one jax.
             return jitted, pickle.dumps(dataclasses.replace(exported, _get_vjp=None))
-        except Exception:  # callbacks, and custom calls that are not known to stay what they are
+        except Exception:  # callbacks, and custom calls without guaranteed stability
             return jitted, None
 
 
@@ -97,7 +97,7 @@ def may_not_end(jaxpr: Any) -> bool:
 
 
 def left_out(points: Sequence[str], seconds: float) -> str:
-    """Name the points that are left out because no version ended there within so many seconds."""
+    """Name the points that are skipped because no version ended there within so many seconds."""
     if not points:
         return ""
     return (

@@ -1,8 +1,8 @@
-"""Comparing two versions by their values, where no proof was found.
+"""Compare two versions by their values if no proof was found.
 
-The tolerances are fixed numbers, not functions of the size of an array as those of `jax.test_util.check_grads` are:
-there a large array hides a large error. In float64 a loop and its scan differ by rounding only (1e-15 was measured),
-so 1e-12 of the size of an array is both wide enough and narrow.
+The tolerances are fixed numbers, not functions of the size of an array as in `jax.test_util.check_grads`, where a large
+array hides a large error. In float64 a loop and its scan differ by rounding only (1e-15 was measured), so 1e-12 of the
+size of an array is both wide enough and narrow.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from scanify.verify.values.tolerances import (
     tolerance,
 )
 
-WORSE = 4.0  # times the error of the original against the float64 truth
-SHAKEN = 10.0  # far from the values of the case: times what rounding of the leaves does to the original
-LOOSE = 1e-3  # beyond this tolerance float64 says nothing that the dtype does not
-# At how many points integers and truth values are compared.
+WORSE = 4.0  # times the error of the original against the float64 result
+SHAKEN = 10.0  # far from the values of the case: times the effect of rounding the leaves in the original
+LOOSE = 1e-3  # beyond this tolerance float64 shows no more than the dtype
+# The number of points at which integers and truth values are compared.
 POINTS = 16
 UNENDED = TimeoutError.__name__
 
@@ -49,7 +49,7 @@ _Arrays = Sequence[Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether values agree, in which sense, and with which figures; `ran`: whether there were values to tell by."""
+    """Whether values agree, in which sense, and with which figures; `ran`: whether the values show anything."""
 
     agree: bool
     text: str
@@ -58,11 +58,11 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Two versions, one remat policy, and the concrete leaves that both are functions of, with their key paths.
+    """Two versions, one remat policy, and the concrete leaves of both, with their key paths.
 
-    `outputs` are the key paths of the arrays that a call returns, `inexact` which of them can be differentiated.
-    `memo` keeps what the original computed, which is the same under every policy. `inputs` says which leaves are
-    arguments of the call.
+    `outputs` are the key paths of the arrays that a call returns, `inexact` the indices of those that can be
+    differentiated. `memo` caches results of the original, which are the same under every policy. `inputs` are the
+    indices of leaves that are arguments of the call.
     """
 
     before: Version
@@ -82,7 +82,7 @@ class Comparison:
 
 
 def compare_outputs(case: Comparison) -> Outcome:
-    """Values, under jit."""
+    """Compare values, under jit."""
     return compare(case, _outputs(case))
 
 
@@ -95,7 +95,7 @@ def about_leaves(leaves: Sequence[int] | None) -> str:
 
 
 def compare(case: Comparison, check: Check) -> Outcome:
-    """What a check gives of both versions."""
+    """Run a check on both versions."""
     native = _Runner(case, _outputs(case), wide=False)
     point, moved = case.once("near", lambda: near(case.leaves, lambda xs: native.function(xs)(xs)))
     outcome = _one(case, point, check)
@@ -137,10 +137,10 @@ def _one(case: Comparison, point: Point, check: Check) -> Outcome:
 
 
 def _elsewhere(runner: _Runner, point: Point, limit: float) -> Outcome:
-    """Whether both agree far from the values of the case, too: also in what they raise, and where they are NaN.
+    """Check that both agree far from the values of the case, too, including errors and NaN.
 
-    What is large magnifies rounding: there the tolerance is no less than a multiple of what rounding of the leaves does
-    to the original, and if that is much, only NaN and infinities are compared, as long as rounding moves none of them.
+    Large values magnify rounding: the tolerance there is at least a multiple of the effect of rounding the leaves in
+    the original, and if that is large, only NaN and infinities are compared, as long as rounding moves none of them.
     """
     told, unended = [], []
     for other in runner.case.once("far", lambda: far(point.leaves, runner.case.inputs)):
@@ -164,7 +164,7 @@ def _elsewhere(runner: _Runner, point: Point, limit: float) -> Outcome:
 
 
 def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | None, why: str) -> Outcome:
-    """The outcome where float64 cannot serve: both versions in their own dtypes, or neither."""
+    """Return the outcome if float64 cannot be used: both versions in their own dtypes, or no comparison."""
     if native.wrong:
         return Outcome(False, native.wrong)
     if native.unsupported:
@@ -187,14 +187,14 @@ def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | No
 
 
 def tells(values: _Arrays) -> bool:
-    """Whether something that is finite came out, or something that is no float."""
+    """True if there is a finite result, or one that is not a float."""
     return not values or any(
         not is_inexact(x) or bool(np.isfinite(np.asarray(x).astype(np.complex128)).any()) or x.size == 0 for x in values
     )
 
 
 def _hidden(runner: _Runner, point: Point, found: _Pair, limit: float) -> str:
-    """A difference among values that are small beside others, and larger than what rounding does to them; or ""."""
+    """Describe a difference among values that are small next to others, beyond the effect of rounding; or ""."""
     if found.apart.among <= limit:
         return ""
     noise = runner.rounding(point, found, limit, among=True)
@@ -202,7 +202,7 @@ def _hidden(runner: _Runner, point: Point, found: _Pair, limit: float) -> str:
 
 
 def _discrete(runner: _Runner, here: _Pair, text: str) -> Outcome:
-    """Integers and truth values hide what they were made of: they are compared at several points, and must vary."""
+    """Compare integers and truth values at several points, where they must vary, since they hide their inputs."""
     case, varies, told, unended = runner.case, False, text, list[str]()
     for seed in range(1, 1 + POINTS):
         leaves = near(case.leaves, lambda xs: xs, seed)[0].leaves
@@ -226,7 +226,7 @@ def _discrete(runner: _Runner, here: _Pair, text: str) -> Outcome:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """The results of both versions, or what was raised: `unsupported` by the original, `error` by the rewritten."""
+    """The results of both versions, or their errors: `unsupported` of the original, `error` of the rewritten."""
 
     before: list[Any]
     after: list[Any]
@@ -241,7 +241,7 @@ class _Pair:
 
     @property
     def wrong(self) -> str:
-        """What one version raises and the other does not, in words; "" if both do or none."""
+        """Describe an error that only one version raises; "" if both or neither do."""
         if bool(self.unsupported) == bool(self.error):
             return ""
         return self.error or f"the original raised {self.unsupported}, and the rewritten version raised nothing"
@@ -280,9 +280,10 @@ class _Runner:
             return _Pair(before, after, self.check.apart(before, after))
 
     def rounding(self, point: Point, found: _Pair, limit: float, *, among: bool = False) -> float:
-        """How far the original goes where its leaves are rounded to a size that is small against `limit`.
+        """Return the distance of the original's results if its leaves are rounded to a size that is small against
+        `limit`.
 
-        `among`: among values that are small beside others; in a coarse dtype its own rounding is the least there.
+        `among`: among values that are small next to others; in a coarse dtype its own rounding is the minimum there.
         """
 
         def compute() -> Distance | None:
@@ -298,11 +299,11 @@ class _Runner:
         try:
             with under(None, self.case.before):
                 return self.function(given)(given), ""
-        except Exception as error:  # user code may raise anything; what it does is reported
+        except Exception as error:  # user code may raise anything; the error is reported
             return [], raised(error)
 
     def function(self, given: _Arrays) -> checks.Function:
-        """The check of the original, compiled once for all policies."""
+        """Return the check of the original, compiled once for all policies."""
         made: checks.Function = self.case.once((self.check.key, self.wide), lambda: self.made(self.case.before, given))
         return made
 
@@ -322,7 +323,7 @@ class _Runner:
 
 
 def widened(x: Any) -> Any:
-    """An array in float64 or complex128, if it is inexact; any other as it is."""
+    """Return an inexact array in float64 or complex128; any other unchanged."""
     if not is_inexact(x):
         return x
     wide = jnp.complex128 if jnp.issubdtype(x.dtype, jnp.complexfloating) else jnp.float64
@@ -330,12 +331,12 @@ def widened(x: Any) -> Any:
 
 
 def _limit(case: Comparison, leaves: _Arrays) -> float:
-    """The tolerance in float64: 1e-12, or that of the narrowest dtype that the original casts to on its own."""
+    """Return the tolerance in float64: 1e-12, or of the narrowest dtype that the original casts to on its own."""
     return limit_of(_inexact_dtypes(case.before, leaves, wide=True))
 
 
 def _narrower(case: Comparison, leaves: _Arrays) -> str:
-    """Why float64 does not serve, if one version alone has a narrower dtype there, in words; otherwise ""."""
+    """Return why float64 cannot be used, if only one version has a narrower dtype there; otherwise ""."""
     before, after = (_inexact_dtypes(each, leaves, wide=True, held=True) for each in (case.before, case.after))
     return narrower(before, after, _inexact_dtypes(case.before, leaves, wide=False))
 
@@ -348,7 +349,7 @@ def _inexact_dtypes(program: Version, leaves: _Arrays, *, wide: bool, held: bool
 
 
 def _native_alone(native: _Pair, limit: float | None = None) -> Outcome:
-    """Whether both agree in their own dtypes, within `limit` or what the dtypes of the results allow."""
+    """Return whether both agree in their own dtypes, within `limit` or the tolerance of the result dtypes."""
     limit = _native_limit(native) if limit is None else limit
     if native.apart.bitwise:
         return Outcome(True, str(native.apart))
@@ -360,14 +361,14 @@ def _native_limit(native: _Pair) -> float:
 
 
 def _worse_than_original(native: _Pair, wide: _Pair, names: Sequence[str]) -> str | None:
-    """Why the rewritten version's error against float64 is larger than the original's by more than rounding."""
+    """Describe an error of the rewritten version against float64 that exceeds the original's by more than rounding."""
     if native.apart.bitwise:
         return None
     for name, truth, a, b in zip(names, wide.before, native.before, native.after, strict=True):
         if not is_inexact(a):
             continue
         errors = [distance([name], [_like(truth)], [_like(x)]).relative for x in (a, b)]
-        if errors[0] > 1e-2:  # float64 computed something else, as where random bits depend on the dtype
+        if errors[0] > 1e-2:  # float64 computed something else, for example if random bits depend on the dtype
             alone = _native_alone(native)
             return None if alone.agree else alone.text
         if errors[1] > WORSE * errors[0] + NATIVE_EPS * float(jnp.finfo(a.dtype).eps):

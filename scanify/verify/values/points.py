@@ -1,4 +1,4 @@
-"""The values at which two versions are compared: those of the case, moved a little, and some that lie far from them.
+"""The values at which two versions are compared: near the case's own values, and far from them.
 
 A case has few values. Initial biases are zero in every layer and hide their order, a mask that is true everywhere hides
 that it was lost, activations around 1 never reach a clip at 100, and a row of token ids is one of many.
@@ -15,9 +15,9 @@ import numpy as np
 
 from scanify.verify.values.arrays import is_inexact, is_key
 
-# How many times as large floats are taken to be.
+# The factors for larger floats.
 INPUTS, PARAMETERS = 1000.0, 8.0
-# An integer beyond most counts of steps and positions, and how many flags are turned round one by one.
+# An integer beyond most counts of steps and positions, and the number of flags that are flipped one by one.
 LARGE, FLAGS = 1024, 4
 
 
@@ -26,18 +26,18 @@ _Wide = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Values for all leaves, and in words what is special about them: "" for those that are near the case's own."""
+    """Values for all leaves, with a description: "" for values near the case's own."""
 
     leaves: Sequence[Any]
     about: str = ""
 
 
 def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]], seed: int = 0) -> tuple[Point, bool]:
-    """Leaves such that no two layers are equal, and whether they are moved at all; `call` runs the original.
+    """Return leaves for which no two layers are equal, and whether they are moved; `call` runs the original.
 
-    Values move by some percent of their size and zeros a little upwards, so that variances stay positive and masks
-    of infinities stay what they are. Some bools change. Where that makes more of the outputs NaN, as a row that is
-    masked as a whole does, the bools are taken as they are; where it does all the same, all leaves.
+    Values move by some percent of their size and zeros a little upwards, so that variances stay positive and masks of
+    infinities are kept. Some bools change. If that makes more of the outputs NaN, such as for a fully masked row, the
+    bools are kept; if it still does, all leaves.
     """
     rng = np.random.default_rng(seed)
     moved = [_move(rng, x) if is_inexact(x) else x for x in leaves]
@@ -51,12 +51,14 @@ def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]], 
 
 
 def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
-    """Other integers within the range that each array of the call's arguments (`inputs`) has, and beyond it; larger
-    inputs and larger parameters, which reach other thresholds; inputs of zeros, as padding is, where two that are
-    compared may be equal (the gradient of `max(x, 0)` at 0 is that of a tie, that of `relu` is not), and zeros for all
-    floats; truth values the other way round; integers below zero, as padding and ids that are ignored are.
+    """Return points far from the values of the case.
 
-    Where all integers of an array are the same, as a position is, some are the next one.
+    Other integers within the range of each array of the call's arguments (`inputs`), and beyond it; larger inputs and
+    larger parameters, which reach other thresholds; inputs of zeros, like padding, where compared values may be tied
+    (the gradient of `max(x, 0)` at 0 is that of a tie, unlike for `relu`), and zeros for all floats; flipped truth
+    values; integers below zero, like padding and ignored ids.
+
+    If all integers of an array are the same, such as a position, some are increased by one.
     """
     rng = np.random.default_rng(2)
     drawn = {i: _draw(rng, leaves[i]) for i in inputs if _is_integer(leaves[i])}
@@ -67,7 +69,7 @@ def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
         larger = {i: _computed(leaves[i], lambda x, factor=factor: x * factor) for i in scaled}  # type: ignore[misc]
         found.append((f"{what} {factor:.0f} times as large", larger))
     found.append(("inputs of zeros", {i: leaves[i] * 0 for i in inputs if is_inexact(leaves[i])}))
-    if not set(floats) <= set(inputs):  # where a norm that is divided by is zero, however deep in the model
+    if not set(floats) <= set(inputs):  # a norm in a denominator may be zero, however deep in the model
         found.append(("inputs and parameters of zeros", {i: leaves[i] * 0 for i in floats}))
     flags = [i for i in inputs if jnp.issubdtype(leaves[i].dtype, jnp.bool_)]
     found += [("truth values the other way round", {i: _not(leaves[i])}) for i in flags[:FLAGS]]
@@ -80,7 +82,7 @@ def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
 
 
 def shaken(leaves: Sequence[Any], size: float) -> list[Any]:
-    """The leaves as rounding to this relative size may leave them."""
+    """Return the leaves rounded with this relative size."""
     rng = np.random.default_rng(3)
 
     def moved(x: _Wide) -> _Wide:
@@ -91,7 +93,7 @@ def shaken(leaves: Sequence[Any], size: float) -> list[Any]:
 
 
 def _computed(x: Any, function: Callable[[_Wide], _Wide]) -> Any:
-    """A function of an array in NumPy, which compiles nothing, in the dtype of the array."""
+    """Apply a NumPy function to an array, without compilation, in the dtype of the array."""
     held = np.asarray(x)
     with np.errstate(all="ignore"):
         wide = held.astype(np.complex128 if np.iscomplexobj(held) else np.float64)
@@ -109,7 +111,7 @@ def _draw(rng: np.random.Generator, x: Any) -> Any:
         return jnp.asarray(rng.integers(low, high, held.shape, held.dtype, endpoint=True))
     moved = np.asarray(rng.random(held.shape) < 0.5)
     moved.flat[rng.integers(held.size)] = True
-    # By jax, which keeps them as weakly typed as they are.
+    # By jax, which keeps weak types.
     return jnp.where(moved, x + (1 if low < np.iinfo(held.dtype).max else -1), x)
 
 
@@ -118,7 +120,7 @@ def _not(x: Any) -> Any:
 
 
 def _beyond(rng: np.random.Generator, x: Any) -> Any:
-    """Some of the integers larger than all that there are, by one and by much, as far as the dtype goes."""
+    """Replace some of the integers by larger ones than all existing, by one and by much, up to the dtype's maximum."""
     held = np.asarray(x)
     most = int(np.iinfo(held.dtype).max)
     high = int(held.max())
@@ -131,7 +133,7 @@ def _beyond(rng: np.random.Generator, x: Any) -> Any:
 
 
 def _below(rng: np.random.Generator, x: Any) -> Any:
-    """Some of the integers -1 and some -100, as far as there are so many. A single one is -1."""
+    """Replace some of the integers by -1 and some by -100, at most half of them. A single one becomes -1."""
     if not x.ndim:
         return x * 0 - 1
     held, chosen = np.array(x), rng.permutation(x.size)[: max(2, x.size // 2)]
@@ -140,12 +142,12 @@ def _below(rng: np.random.Generator, x: Any) -> Any:
 
 
 def _larger(x: Any) -> Any:
-    """As a number of steps, so that what comes out is still finite where many steps make it infinite."""
+    """Increase integers as a number of steps, so that results are still finite if many steps make them infinite."""
     return jnp.where(x <= (np.iinfo(x.dtype).max - 3) // 2, 2 * x + 3, x).astype(x.dtype)
 
 
 def _flip(rng: np.random.Generator, x: Any) -> Any:
-    """About a quarter of the elements the other way round, at least one. A single bool, as a flag, stays."""
+    """Flip about a quarter of the elements, at least one. A single bool, such as a flag, is kept."""
     if x.size < 2:
         return x
     chosen = rng.random(x.shape) < 0.25
@@ -159,6 +161,6 @@ def _move(rng: np.random.Generator, x: Any) -> Any:
 
 
 def not_finite(values: Sequence[Any], *, infinite: bool = True) -> int:
-    """How many elements are NaN, or infinite."""
+    """Count the elements that are NaN, or infinite."""
     odd = (lambda x: ~np.isfinite(x)) if infinite else np.isnan
     return sum(int(odd(np.asarray(x)).sum()) for x in values if not is_key(x) and is_inexact(x))

@@ -1,4 +1,4 @@
-"""How far rounding may take two versions apart, by the dtypes that they compute in."""
+"""Tolerances for the effect of rounding on two versions, by the dtypes that they compute in."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
-EXACT = 1e-12  # of the size of an array, in float64
-NATIVE_EPS = 128  # times the machine epsilon, where there is no float64 truth
-COARSE = 0.02  # no tolerance is larger, however coarse the dtype
+EXACT = 1e-12  # relative to the size of an array, in float64
+NATIVE_EPS = 128  # times the machine epsilon, without a float64 result
+COARSE = 0.02  # the maximal tolerance, however coarse the dtype
 _DOUBLE = 1e-15
-LOOSEST, LOOSEST_COARSE = 1e-4, 0.25  # tolerances beyond which a comparison says nothing any more
-ROUNDED = 64.0  # how small the rounding of the leaves is against the tolerance
+LOOSEST, LOOSEST_COARSE = 1e-4, 0.25  # tolerances beyond which a comparison is meaningless
+ROUNDED = 64.0  # the ratio of the tolerance to the rounding of the leaves
 
 
 def dtypes_of(closed: ClosedJaxpr, *, held: bool = False) -> Iterator[Any]:
@@ -27,35 +27,35 @@ def dtypes_of(closed: ClosedJaxpr, *, held: bool = False) -> Iterator[Any]:
 
 
 def tolerance(eps: float) -> float:
-    """What rounding to this machine epsilon may do, in the size of an array; never more than `COARSE`."""
+    """Return the tolerance for rounding to this machine epsilon, relative to the size of an array; at most `COARSE`."""
     return min(NATIVE_EPS * eps, COARSE)
 
 
 def coarsest(dtypes: Iterable[Any]) -> float:
-    """The largest machine epsilon of the inexact dtypes among these; 0.0 without any."""
+    """Return the largest machine epsilon of the inexact dtypes among these; 0.0 without any."""
     inexact = {dtype for dtype in dtypes if jnp.issubdtype(dtype, jnp.inexact)}
     return max((float(jnp.finfo(dtype).eps) for dtype in inexact), default=0.0)
 
 
 def limit_of(dtypes: Iterable[Any]) -> float:
-    """The tolerance for what is computed in these dtypes: 1e-12 in float64, else that of the coarsest of them."""
+    """Return the tolerance for computations in these dtypes: 1e-12 in float64, else for the coarsest of them."""
     eps = coarsest(dtypes)
     return max(EXACT, tolerance(eps)) if eps > _DOUBLE else EXACT
 
 
 def loosest(limit: float) -> float:
-    """The tolerance beyond which a comparison says nothing any more, where `limit` is that of the dtypes."""
+    """Return the tolerance beyond which a comparison is meaningless, if `limit` is the tolerance of the dtypes."""
     return LOOSEST_COARSE if limit >= COARSE else max(LOOSEST, limit)
 
 
 def narrower(before: Set[Any], after: Set[Any], own: Set[Any]) -> str:
-    """Why float64 does not serve, if one version alone has a narrower dtype there, in words; otherwise "".
+    """Return why float64 cannot be used, if only one version has a narrower dtype there; otherwise "".
 
     A rate is float64 there if it is a Python number, and float32 in such an array: random bits differ, too. `own` are
     the dtypes that the original computes in without float64.
     """
     if before == after or not after - before <= own:
-        return ""  # in their own dtypes, too, the versions compute in others
+        return ""  # in their own dtypes, too, the versions differ in dtypes
     return f"one version computes in {', '.join(sorted(map(str, before ^ after)))} whatever it is given"
 
 
