@@ -27,7 +27,7 @@ OF_ANOTHER_LENGTH = {
         "self.n = 3",
         "has as many elements",
     ),
-    "fewer keys": ("zip(self.layers, jr.split(x, len(self.layers) - 1))", "", "as many keys as there are layers"),
+    "fewer keys": ("zip(self.layers, jr.split(x, len(self.layers) - 1))", "", "has as many elements"),
     "an array of ones": ("zip(self.layers, jnp.ones((5, 8)))", "", "has as many elements"),
     "an array of numbers from a start on": ("zip(self.layers, jnp.arange(1, 4))", "", "has as many elements"),
     "a part of an array": (

@@ -31,7 +31,7 @@ from scanify.analysis.language.types import (
 )
 from scanify.analysis.lists.find import layer_list, layers_of
 from scanify.analysis.lists.layer_list import LayerList, Reason, Varies
-from scanify.analysis.lower.loop import Loop, Problem, Walk
+from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called
 from scanify.analysis.obligation import Kind as Shows
@@ -186,7 +186,7 @@ def _problems(
         text = f"the rewrite would import `scanify`, which imports `{package}` itself"
         yield "SCN212", text, None, "leave this loop as it is"
     for each in shape.problems:
-        yield each.rule, _reason(loop, layers, each), _place(loop, each.node), each.remedy
+        yield each.rule, each.reason, _place(loop, each.node), each.remedy
     for text, place in body.effects.items():
         yield "SCN207", text, place
     yield from _not_carried(project, loop, shape, body)
@@ -225,14 +225,6 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
 def _holds_arrays(value: Type | None) -> bool:
     """True of arrays, and of what an operation returns that is an obligation already."""
     return all(isinstance(each, Array) or (isinstance(each, Unknown) and each.noted) for each in options(value))
-
-
-def _reason(loop: Loop, layers: LayerList, problem: Problem) -> str:
-    """The reason of a problem; layers of a dict are taken by name, which the lowering does not know."""
-    if problem is not loop.problem or not layers.of_dict or problem.rule != "SCN208":
-        return problem.reason
-    what = f"`{loop.module.code(problem.node)}` may be missing in some iterations"
-    return f"the layers are taken from a dict by name, and {what}"
 
 
 def _place(loop: Loop, node: ast.AST) -> Place | None:

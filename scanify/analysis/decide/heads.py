@@ -7,7 +7,6 @@ layers, and raises if it does not find them.
 import ast
 from collections.abc import Iterator, Set
 
-from scanify.analysis.flow.beside import may_be_shorter
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.language.loop import LoopObligations
 from scanify.analysis.language.types import Array, Items, Static, options
@@ -65,9 +64,7 @@ def other_lengths(project: ProjectFacts, loop: Loop, layers: LayerList, shape: L
     if loop.index is not None and loop.index.numbers is not None and layer.element is None and not layer.in_part:
         walked.append((loop.index.numbers, loop.index.numbers))
     for source, base in walked:
-        if may_be_shorter(loop, source):
-            yield f"`{loop.code(source)}` has as many keys as there are layers, though their number is computed"
-        elif not _is_as_long(home, base, counts):
+        if not _is_as_long(home, base, counts):
             yield f"`{loop.code(source)}` has as many elements as there are layers"
     for walk in shape.beside:
         part = walk.cut and (walk.in_part or layer.in_part) and ast.unparse(walk.base) == ast.unparse(layer.base)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.names import Names, flow, reads
 from scanify.analysis.lower.loop import Loop, Problem
-from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, ancestors
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors, own_nodes
 
 _FRAME_READERS = frozenset("locals vars eval exec".split())
 _CATCHERS = frozenset(("contextlib.suppress", "pytest.raises"))
@@ -17,25 +17,18 @@ _OUT = "check what may be wrong before the loop, and keep the loop out of the ha
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
-def caught(loop: Loop, carry: Sequence[str]) -> Iterator[Problem]:
-    """Handlers around the loop: they would catch what a scan raises, and see the carry as it was before the loop."""
+def caught(loop: Loop) -> Iterator[Problem]:
+    """Yield the handlers around the loop: they would catch what a scan raises, and see what it has not changed."""
     below: ast.AST = loop.node
     for above in _up(loop):
         if isinstance(above, ast.Try | ast.TryStar) and any(below is each for each in above.body):
-            if above.handlers:
-                yield Problem("SCN212", f"`except` {_CATCHES}", above.handlers[0], _OUT)
-            final = flow(above.finalbody).read_first
-            for name in carry:
-                if name in final:
-                    yield Problem(
-                        "SCN212", f"`finally` reads `{name}`, which a scan that raises has not changed", final[name]
-                    )
-        if isinstance(above, ast.With | ast.AsyncWith):
-            for item in above.items:
-                manager = item.context_expr
-                what = loop.scope.qualified(manager.func) if isinstance(manager, ast.Call) else None
-                if what in _CATCHERS:
-                    yield Problem("SCN212", f"`{what}` {_CATCHES}", manager, _OUT)
+            word, first = ("except", above.handlers[0]) if above.handlers else ("finally", above.finalbody[0])
+            yield Problem("SCN212", f"`{word}` {_CATCHES}", first, _OUT)
+        for item in above.items if isinstance(above, ast.With | ast.AsyncWith) else ():
+            manager = item.context_expr
+            what = loop.scope.qualified(manager.func) if isinstance(manager, ast.Call) else None
+            if what in _CATCHERS:
+                yield Problem("SCN212", f"`{what}` {_CATCHES}", manager, _OUT)
         below = above
 
 
@@ -106,7 +99,8 @@ def _block_of(above: ast.AST, below: ast.AST) -> list[ast.stmt] | None:
 def _continuation(loop: Loop) -> list[list[ast.AST]]:
     """The statements that may run after the loop ends; those of an enclosing loop come round again.
 
-    In stretches, each of which may run without the one before it: a `break` or an exception skips the rest of a block.
+    In stretches, each of which may run without the one before it: a `break` skips the rest of a block. Loops whose
+    exceptions are caught are refused.
     """
     stretches: list[list[ast.AST]] = [[]]
     below: ast.AST = loop.node
@@ -120,27 +114,16 @@ def _continuation(loop: Loop) -> list[list[ast.AST]]:
             stretches[-1].extend([*head, *above.body])
             stretches += [list(above.orelse), []]
         elif isinstance(above, ast.Try | ast.TryStar):
-            stretches += [list(handler.body) for handler in above.handlers]
-            stretches += [list(rest) for rest in (above.orelse, above.finalbody) if rest is not block]
-            stretches.append([])
+            stretches += [list(above.finalbody), []]
         below = above
     return stretches
 
 
 def _frame_readers(loop: Loop) -> Iterator[ast.Call]:
     """Calls in the function that may read any of its names: `locals()`, `eval(...)`."""
-    if any(loop.module.writes(f"{name}(") for name in _FRAME_READERS):
-        for node in _own(loop.scope.function.node):
-            if isinstance(node, ast.Call) and loop.scope.builtin(node) in _FRAME_READERS:
-                yield node
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function, those of the functions and classes in it left out but for these themselves."""
-    for child in children(node):
-        yield child
-        if not isinstance(child, _CLOSURES):
-            yield from _own(child)
+    for node in nodes_in(loop.scope.function.node):
+        if isinstance(node, ast.Call) and loop.scope.builtin(node) in _FRAME_READERS:
+            yield node
 
 
 def captures(loop: Loop, names: Names, carry: Sequence[str], bound: set[str]) -> Iterator[Problem]:
@@ -148,7 +131,7 @@ def captures(loop: Loop, names: Names, carry: Sequence[str], bound: set[str]) ->
     loops = [each for each in statements_around(loop) if isinstance(each, LOOPS)]
     end = loop.module.span([loop.node, *loops][-1]).end
     inside = set(nodes_in(loop.node))
-    for node in _own(loop.scope.function.node):
+    for node in own_nodes(loop.scope.function.node):
         if isinstance(node, ast.Global | ast.Nonlocal):
             for name in bound.intersection(node.names):
                 reason = f"`{name}` belongs to the module or to the function around; a scan does not assign it"

@@ -1,13 +1,13 @@
 """What is walked beside the layers, as expressions: the index, other lists, keys."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import assignments
 from scanify.analysis.lower.loop import Index, Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.text import called, code, dotted
+from scanify.analysis.lower.text import called, code
 from scanify.analysis.plan import PerLayer
 
 
@@ -46,34 +46,16 @@ def walked_beside(loop: Loop, index: Index | None, beside: Sequence[Walk], layer
 
 
 def _may_be_longer(loop: Loop, walked: ast.expr) -> bool:
-    """Whether a name holds what an unpacking left, or keys of a number that is computed: `first, *keys = ...`,
+    """True if a name holds the rest of an unpacking, or keys of a number that is computed: `first, *keys = ...`,
     `split(key, depth + 1)`."""
-    scope = loop.scope.function.node
-    if not isinstance(walked, ast.Name) or isinstance(scope, ast.Lambda):
-        return False
-    for statement in assignments(getattr(scope, "body", ()), walked.id):
+    name = walked.id if isinstance(walked, ast.Name) else ""
+    for statement in assignments(getattr(loop.scope.function.node, "body", ()), name):
         if isinstance(statement, ast.Assign):
-            targets = [each for target in statement.targets for each in nodes_in(target)]
-            if any(isinstance(each, ast.Starred) and walked.id in target_names(each) for each in targets):
-                return True
-            if any(isinstance(each.op, ast.Add | ast.Mult) for each in _computed_counts(statement.value)):
-                return True
+            for node in nodes_in(statement):
+                if isinstance(node, ast.Starred) and name in target_names(node):
+                    return True
+                if isinstance(node, ast.Call) and (called(node) or "").rpartition(".")[2] == "split":
+                    counts = [*node.args[1:2], *(each.value for each in node.keywords if each.arg == "num")]
+                    if any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add | ast.Mult) for each in counts):
+                        return True
     return False
-
-
-def may_be_shorter(loop: Loop, walked: ast.expr) -> bool:
-    """Whether what is walked are keys of a number that is a difference or a quotient: `split(key, depth - 1)`."""
-    scope = loop.scope.function.node
-    made = [walked]
-    if isinstance(walked, ast.Name):
-        statements = assignments(getattr(scope, "body", ()), walked.id) if not isinstance(scope, ast.Lambda) else ()
-        made = [each.value for each in statements if isinstance(each, ast.Assign)]
-    return any(isinstance(each.op, ast.Sub | ast.FloorDiv) for value in made for each in _computed_counts(value))
-
-
-def _computed_counts(node: ast.expr) -> Iterator[ast.BinOp]:
-    """The numbers of keys that are computed, where an expression splits a key."""
-    for call in nodes_in(node):
-        if isinstance(call, ast.Call) and (called(call) or dotted(call.func) or "").rpartition(".")[2] == "split":
-            counts = [*call.args[1:2], *(each.value for each in call.keywords if each.arg == "num")]
-            yield from (each for each in counts if isinstance(each, ast.BinOp))

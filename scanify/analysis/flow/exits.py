@@ -34,9 +34,9 @@ class Exit:
 def exits_of(
     statements: Sequence[ast.AST], conditions: tuple[ast.expr, ...] = (), *, inner: bool = False
 ) -> Iterator[Exit]:
-    """The statements of a loop's body that end an iteration of it early.
+    """Yield the statements of a loop's body that end an iteration of it early.
 
-    `inner` says that the statements are those of a loop in it, whose `break` and `continue` are its own.
+    `inner`: the statements are those of a loop in it, whose `break` and `continue` are its own.
     """
     for node in statements:
         match node:
@@ -45,65 +45,42 @@ def exits_of(
             case ast.Break() | ast.Continue() if not inner:
                 yield Exit(node, conditions)
             case ast.If():
-                yield from exits_of(node.body, (*conditions, node.test), inner=inner)
-                yield from exits_of(node.orelse, (*conditions, node.test), inner=inner)
+                yield from exits_of([*node.body, *node.orelse], (*conditions, node.test), inner=inner)
             case ast.With() | ast.AsyncWith():
                 yield from exits_of(node.body, conditions, inner=inner)
-            case ast.For():
-                yield from exits_of(node.body, (*conditions, node.iter), inner=True)
-                yield from exits_of(node.orelse, conditions, inner=inner)
-            case ast.While():
-                yield from exits_of(node.body, (*conditions, node.test), inner=True)
-                yield from exits_of(node.orelse, conditions, inner=inner)
-            case _:
-                pass
-
-
-def _traced_name(test: ast.AST, traced: Set[str], layers: Set[str]) -> str | None:
-    """A name in a condition that makes its value one that is computed in the loop; None if none does.
-
-    Static are fields of layers, `hasattr(layer, "last")` and the like.
-    """
-    match test:
-        case ast.Name(id=name):
-            return name if name in traced else None
-        case ast.Call(func=ast.Attribute(value=owner), args=args, keywords=words):
-            parts: Sequence[ast.AST] = [owner, *args, *words]
-        case ast.Call() if called(test) in _STATIC_CALLS:
-            parts = []
-        case ast.Attribute() if dotted(test) is not None and root(test) in layers:
-            parts = []
-        case _:
-            parts = children(test)
-    found = (_traced_name(each, traced, layers) for each in parts)
-    return next((each for each in found if each is not None), None)
+            case ast.For() | ast.While():
+                head = node.iter if isinstance(node, ast.For) else node.test
+                yield from exits_of([*node.body, *node.orelse], (*conditions, head), inner=True)
 
 
 def exit_problems(
     loop: Loop, exits: Sequence[Exit], bound: Set[str], layers: Set[str], collects: bool
 ) -> Iterator[Problem]:
-    """The exits that a function of one layer cannot take over; `bound` are the names that the body binds."""
+    """Yield the exits that a function of one layer cannot take over; `bound` are the names that the body binds."""
     body, node = loop.body[0], loop.node
     index = set(target_names(loop.index.target)) if loop.index is not None else set()
     traced = (set(loop.targets) - index) | bound
     on_one_line = isinstance(node, ast.For) and body.lineno == (node.iter.end_lineno or node.lineno)
     for each in exits:
+        names = [name for test in each.conditions for name in _values_in(test, layers) if name in traced]
         if on_one_line:
-            yield Problem(
-                "SCN205",
-                f"`{each.word}` stands on the same line as the `for`",
-                each.node,
-                _LINES,
-            )
-            continue
-        if each.word == "continue":
-            continue
-        name = next(
-            (name for test in each.conditions if (name := _traced_name(test, traced, layers)) is not None), None
-        )
-        if name is not None:
-            reason = f"`{each.word}` depends on `{name}`, which is computed in the loop; a scan cannot stop early"
+            yield Problem("SCN205", f"`{each.word}` stands on the same line as the `for`", each.node, _LINES)
+        elif each.word != "continue" and names:
+            reason = f"`{each.word}` depends on `{names[0]}`, which is computed in the loop; a scan cannot stop early"
             yield Problem("SCN205", reason, each.node)
-        elif collects and each.word == "return":
+        elif each.word == "return" and collects:
             reason = "`return` ends a loop that also collects values, which is gone with what it returns"
             yield Problem("SCN205", reason, each.node, "end the loop with `break`, and return after it")
+
+
+def _values_in(test: ast.AST, layers: Set[str]) -> Iterator[str]:
+    """The names in a condition whose value it needs; fields of layers and `hasattr(layer, "last")` are static."""
+    if isinstance(test, ast.Name):
+        yield test.id
+    if called(test) in _STATIC_CALLS or (isinstance(test, ast.Attribute) and dotted(test) and root(test) in layers):
+        return
+    parts: list[ast.AST] = children(test)
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute):
+        parts = [test.func.value, *test.args, *test.keywords]
+    for part in parts:
+        yield from _values_in(part, layers)

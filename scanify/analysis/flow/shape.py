@@ -216,7 +216,7 @@ def _problems(
         problems += start_problems(loop, starts, read, names)
         problems = [*_without_carry(loop, gathered, exits, problems), *problems] if not carry else problems
     problems += _walruses(loop)
-    problems += caught(loop, kept)
+    problems += caught(loop)
     return problems
 
 
