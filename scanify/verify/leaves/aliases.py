@@ -1,6 +1,6 @@
-"""A list that a call is given twice is one list: what is written to it in one place is read in the other.
+"""Rebuild arguments with aliases: a list that a call receives twice is one list, so writes in one place show in both.
 
-A pytree does not say so, and what is built from its leaves anew has two.
+A pytree does not record this, and rebuilding it from its leaves creates two lists.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import jax
 
 
 def rebuilt(tree: Any, leaves: Sequence[Any]) -> Any:
-    """The pytree `(model, args, kwargs)` with other leaves.
+    """Rebuild the pytree `(model, args, kwargs)` with other leaves.
 
-    What was one object among the arguments is one again, with the leaves of where it stands first.
+    An object that occurs several times among the arguments is again one object, with the leaves of its first place.
     """
     if not has_aliases(tree):
         return jax.tree.unflatten(jax.tree.structure(tree), leaves)
@@ -34,13 +34,13 @@ def rebuilt(tree: Any, leaves: Sequence[Any]) -> Any:
 
 
 def has_aliases(tree: Any) -> bool:
-    """Whether something that can be written to stands among the arguments more than once."""
+    """True if a mutable object occurs more than once among the arguments."""
     found = [id(node) for node in _nodes(tree[1:]) if _is_mutable(node)]
     return len(set(found)) < len(found)
 
 
 def _children(node: Any) -> list[Any] | None:
-    """What is right below a node; None for a leaf."""
+    """Return the children of a node; None for a leaf."""
     if jax.tree.structure(node) == _LEAF:
         return None
     return list(jax.tree.leaves(node, is_leaf=lambda value: value is not node))

@@ -1,6 +1,4 @@
-"""The leaves of an original that holds stacks, layer by layer: what both versions are functions of where the other
-version holds lists.
-"""
+"""The leaves of an original that holds stacks, layer by layer: the common inputs if the other version holds lists."""
 
 from __future__ import annotations
 
@@ -25,9 +23,9 @@ from scanify.verify.leaves.infer import infer
 
 
 def apart(before: Any, after: Any) -> Correspondence | None:
-    """How two pytrees correspond whose shared leaves are those of the layers in the stacks of `before`.
+    """Match two pytrees whose shared leaves are the layers' leaves in the stacks of `before`.
 
-    None where `before` holds no stack, or they do not correspond so either.
+    None if `before` holds no stack, or if they do not match in this form either.
     """
     taken = _taken_apart(slotted(before))
     if taken is None:
@@ -38,7 +36,7 @@ def apart(before: Any, after: Any) -> Correspondence | None:
 
 
 def turned(before: Any, after: Any) -> Correspondence | None:
-    """How two models correspond whose shared leaves are those of `after`: a scan by hand that is made a loop."""
+    """Match two models whose shared leaves are the leaves of `after`: a handwritten scan becomes a loop."""
     found = infer(after, before)
     if isinstance(found, str):
         return None
@@ -48,7 +46,7 @@ def turned(before: Any, after: Any) -> Correspondence | None:
 
 
 def _taken_apart(tree: Any) -> tuple[Any, tuple[Recipe, ...]] | None:
-    """The pytree of `Slot`s with lists in place of its stacks, and how its own leaves are made of theirs."""
+    """Return the pytree of `Slot`s with lists in place of its stacks, and the recipes of its own leaves."""
     leaves, treedef = jax.tree.flatten(_listed(tree))
     places: dict[int, dict[tuple[int, ...], int]] = defaultdict(dict)
     axes: dict[int, tuple[int, ...]] = {}
@@ -56,7 +54,7 @@ def _taken_apart(tree: Any) -> tuple[Any, tuple[Recipe, ...]] | None:
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Slot):
             found = places[leaf.index]
-            if leaf.at in found:  # layers share an array: it has no leaf for each of them
+            if leaf.at in found:  # layers share an array, so it has no leaf for each of them
                 return None
             found[leaf.at] = count
             axes[leaf.index] = leaf.axes

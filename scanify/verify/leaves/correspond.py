@@ -1,9 +1,9 @@
-"""Which array leaves of the original make up each array leaf of the rewritten version.
+"""Match the array leaves of the rewritten version with the array leaves of the original.
 
 Both pytrees are walked together, by the qualified names of classes and the names of fields, because a module that is
-loaded twice has classes that are equal in nothing else. Where the original holds N layers and the rewritten version
-an `ArrayStacked`, leaf k of the stack is the stack of leaf k of the N layers; where it holds a `BlockSeq`, of those of
-them that are kept together. So both versions become functions of the same leaves.
+loaded twice has classes that are equal in nothing else. If the original holds N layers and the rewritten version an
+`ArrayStacked`, leaf k of the stack is the stack of leaf k of the N layers; if it holds a `BlockSeq`, of those layers
+that are stored together. So both versions become functions of the same leaves.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _NAMED = 6
 
 @dataclass(frozen=True)
 class Recipe:
-    """One array leaf of the rewritten version, from array leaves of the original, counted in flattening order.
+    """One array leaf of the rewritten version, from array leaves of the original, in flattening order.
 
     `lead` is the shape of the axes that stacking added: () means that the leaf is `sources[0]` itself, (N,) the stack
     of N sources, (M, N) a stack of stacks with the sources in row-major order. `axes` are these axes of the leaf; ()
-    means that they are in front, as they are outside of ensembles.
+    means that they are in front, as outside of ensembles.
     """
 
     sources: tuple[int, ...]
@@ -49,7 +49,7 @@ class Recipe:
 
     @property
     def first(self) -> int:
-        """The first of the axes that stacking added."""
+        """Return the first of the axes that stacking added."""
         return self.axes[0] if self.axes else 0
 
     def with_lead(self, entry: Sequence[Any], lead: Sequence[Any]) -> tuple[Any, ...]:
@@ -61,7 +61,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Two values at the same place that are not the same: `path` in the original, and how they differ in words.
+    """Two values at the same place that are not the same: `path` in the original, and their difference in words.
 
     `certain` is false if they are only not seen to be the same.
     """
@@ -79,13 +79,13 @@ class Correspondence:
     """How two pytrees of one structure correspond.
 
     `names` and `layers` belong to the array leaves of the original: key path, and index in the list of layers (None
-    outside of one). `recipes` belong to the array leaves of the rewritten version. `statics` are the values other than
-    arrays that differ. `stacks` are the lengths of the stacks of the rewritten version. `matched` says in words what
-    each array leaf of the rewritten version is made of, where the structures of the two did not.
+    outside of one). `recipes` belong to the array leaves of the rewritten version. `statics` are the differing values
+    other than arrays. `stacks` are the lengths of the stacks of the rewritten version. `matched` describes the sources
+    of each array leaf of the rewritten version, if the structures differ.
 
-    Where the original holds stacks and the rewritten version lists, the leaves that both share are not its own but
-    those of its layers: then `names`, `layers` and `recipes` are of these, and `before` are the recipes of its own.
-    `how` says in words what was matched.
+    If the original holds stacks and the rewritten version lists, the shared leaves are those of its layers: then
+    `names`, `layers` and `recipes` refer to these, and `before` has the recipes of its own leaves. `how` describes how
+    leaves were matched.
     """
 
     names: tuple[str, ...]
@@ -99,7 +99,7 @@ class Correspondence:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of the recipes: which they are, where the structures of the two do not say it."""
+        """Return notes on the recipes, if they do not follow from the structures of the two models."""
         other = [f"{after} is {before}" for after, before in _by_part(self.matched) if after != before]
         if not other:
             return ()
@@ -109,7 +109,7 @@ class Correspondence:
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """Stands for the array leaf number `index` of a pytree, or for its entry `at` along these `axes` of it."""
+    """Marks array leaf number `index` of a pytree, or its entry `at` along these `axes`."""
 
     index: int
     aval: jax.ShapeDtypeStruct
@@ -125,7 +125,7 @@ class Slot:
         return [axis for axis in range(len(self.aval.shape)) if axis not in self.axes]
 
     def along(self, axis: int) -> Slot:
-        """Return a slot for one entry along this axis; `entry` says which."""
+        """Return a slot for one entry along this axis, to be chosen by `entry`."""
         return dataclasses.replace(self, axes=(*self.axes, self._left[axis]))
 
     def entry(self, row: int) -> Slot:
@@ -133,11 +133,11 @@ class Slot:
 
 
 def layers_of(stack: ArrayStacked[Any] | BlockSeq[Any]) -> list[Any]:
-    """The layers of a stack that holds a `Slot` for each array. Raises ValueError if their axis is not known."""
+    """Return the layers of a stack with a `Slot` for each array. Raises ValueError if their axis is not known."""
     mine = own(stack.level)
     tree = stack.stacks if isinstance(stack, BlockSeq) else stack.stacked
     nodes, treedef = jax.tree.flatten(tree, is_leaf=mine)
-    shapes = stack.shapes.marked()  # a wrong axis can fail what is right, and cannot pass what is wrong
+    shapes = stack.shapes.marked()  # a wrong axis can fail a correct version, but cannot pass a wrong one
     axes = layer_axes(tree, shapes, mine, lambda leaf: leaf.shape if isinstance(leaf, Slot) else None, known=True)
     nodes = [node if axis is None else node.along(axis) for node, axis in zip(nodes, axes, strict=True)]
     if isinstance(stack, BlockSeq):
@@ -154,7 +154,7 @@ def is_stack(node: Any) -> bool:
 
 
 def _by_part(matched: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """`stack is layers[0..3]` in place of each leaf of the stack, where that holds of all of them."""
+    """Replace the leaves of a stack by `stack is layers[0..3]`, if that holds for all of them."""
     short = [_parents(*names) for names in matched]
     meant = {after: {before for other, before in short if other == after} for after, _ in short}
     chosen = (each if len(meant[each[0]]) == 1 else names for each, names in zip(short, matched, strict=True))
@@ -162,7 +162,7 @@ def _by_part(matched: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _parents(after: str, before: str) -> tuple[str, str]:
-    """Both names without the last parts that they share."""
+    """Remove the last parts that both names share."""
     ours, theirs = after.split("."), before.split(".")
     while len(ours) > 1 and len(theirs) > 1 and ours[-1] == theirs[-1]:
         ours.pop()
@@ -171,7 +171,7 @@ def _parents(after: str, before: str) -> tuple[str, str]:
 
 
 def slotted(tree: Any) -> Any:
-    """The same pytree with a `Slot` for each array leaf (`arrays.is_traced`), numbered in flattening order."""
+    """Replace each array leaf (`arrays.is_traced`) by a `Slot`, numbered in flattening order."""
     leaves, treedef = jax.tree.flatten(tree)
     count = 0
     for at, leaf in enumerate(leaves):
@@ -182,15 +182,15 @@ def slotted(tree: Any) -> Any:
 
 
 def correspond(before: Any, after: Any, *, classes: bool = False) -> Correspondence | Mismatch:
-    """Walk two pytrees of arrays (or `jax.ShapeDtypeStruct`) together; a Mismatch where their structures part.
+    """Match two pytrees of arrays (or `jax.ShapeDtypeStruct`); a Mismatch if their structures differ.
 
-    With `classes` the classes of their nodes are compared whole, too.
+    With `classes` the classes of their nodes are compared completely, too.
     """
     return walked(slotted(before), slotted(after), classes=classes)
 
 
 def walked(first: Any, second: Any, *, classes: bool = False) -> Correspondence | Mismatch:
-    """The same for pytrees with a `Slot` for each array."""
+    """Match two pytrees with a `Slot` for each array."""
     walk = _Walk(first, classes=classes)
     try:
         walk.visit(first, second, _Here())
@@ -208,7 +208,7 @@ def walked(first: Any, second: Any, *, classes: bool = False) -> Correspondence 
 
 
 def unseen_in_common(before: Any, after: Any) -> tuple[Mismatch, ...]:
-    """What two pytrees of other structures hold at common paths and is not seen to be the same, as functions."""
+    """Return values that two pytrees of other structures have at common paths and that are not seen to be the same."""
     walk = _Walk(before, common=True)
     walk.visit(slotted(before), slotted(after), _Here())
     return tuple(each for each in walk.statics if not each.certain)
@@ -216,9 +216,9 @@ def unseen_in_common(before: Any, after: Any) -> tuple[Mismatch, ...]:
 
 @dataclass(frozen=True)
 class _Here:
-    """Where the walk is: key path, and index of the layer.
+    """The position of the walk: key path, and index of the layer.
 
-    `called`: the value here is what the case calls, or a library's wrapper of it holds it.
+    `called`: the value here is the one that the case calls, or is inside a library's wrapper of it.
     """
 
     path: str = ""
@@ -232,7 +232,7 @@ class _Here:
 
 
 class _Parted(Exception):
-    """The structures part here."""
+    """The structures differ here."""
 
     def __init__(self, here: _Here, text: str) -> None:
         self.mismatch = Mismatch(here.path.lstrip("."), text)
@@ -240,7 +240,7 @@ class _Parted(Exception):
 
 
 class _Walk:
-    """Collects what corresponds while both pytrees are walked."""
+    """Collects matches while both pytrees are walked."""
 
     def __init__(self, first: Any, *, classes: bool = False, common: bool = False) -> None:
         self.classes, self.common = classes, common
@@ -286,7 +286,7 @@ class _Walk:
         self.leads[after.index] = lead, after.axes
 
     def _stack(self, before: Any, after: ArrayStacked[Any] | BlockSeq[Any], here: _Here) -> None:
-        """Layers of a list in a stack: each array of it has the arrays of those layers that hold it, in their order."""
+        """Match the layers of a list with a stack: each array stacks the layers that have it, in order."""
         kind = "stack" if isinstance(after, ArrayStacked) else "sequence"
         layers = _elements(before)
         if layers is None:
@@ -327,7 +327,7 @@ class _Walk:
             return
         self._types(before, after, here)
         children, aux = zip(*(node for node in nodes if node is not None), strict=True)
-        whole = self.classes and isinstance(before, dict)  # whose order callers see, and jax sorts
+        whole = self.classes and isinstance(before, dict)  # callers see its order, and jax sorts it
         keys = [[str(key) for key, _ in found] for found in ((before.items(), after.items()) if whole else children)]
         if keys[0] != keys[1]:
             raise _Parted(here, f"keys {_listed(keys[0])} in the original, {_listed(keys[1])} in the rewritten version")
@@ -351,7 +351,7 @@ class _Walk:
 
 
 def _classes(tree: Any) -> Iterator[type]:
-    """The classes of the modules in a pytree, and their bases: what they compute is traced."""
+    """Yield the classes of the modules in a pytree, and their bases: their computations are traced."""
     node = one_level(tree)
     if isinstance(tree, eqx.Module):
         yield from type(tree).__mro__
@@ -366,7 +366,7 @@ def _same_type(before: Any, after: Any, here: _Here) -> None:
 
 
 def one_level(value: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
-    """The children with their keys, and the auxiliary data, of a pytree node; None for a leaf, and for None itself."""
+    """Return the children with keys, and the auxiliary data, of a pytree node; None for a leaf, and for None itself."""
     if value is None:
         return None
     node = jax.tree_util.default_registry.flatten_one_level_with_keys(value)
@@ -374,7 +374,7 @@ def one_level(value: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
 
 
 def _elements(value: Any) -> Sequence[Any] | None:
-    """The layers of a container, in the order in which a traced program sees them (jax sorts the keys of a dict)."""
+    """Return the layers of a container, in the order of a traced program (jax sorts the keys of a dict)."""
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, dict):

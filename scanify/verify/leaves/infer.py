@@ -1,15 +1,15 @@
-"""Which leaves of the original make up the leaves of a version that somebody wrote by hand.
+"""Match the leaves of the original with the leaves of a version written by hand.
 
-Where the structures of two models part (`correspond` walks them together), their leaves are matched one by one: by
-their values, by their place beside leaves that are matched already, by their names. Whatever comes out is a bijection
-of leaves, so each leaf of the original is in exactly one place.
+If the structures of two models differ (`correspond` walks them together), their leaves are matched one by one: by their
+values, by their place next to leaves that are already matched, by their names. The result is a bijection of leaves, so
+each leaf of the original is in exactly one place.
 
-What this means for the verdicts: outputs and gradients are compared as functions of the leaves of the original, from
-which the leaves of the rewritten version are made by the recipes. PROVED says that with these recipes both are the same
-function of all values of the parameters, and that is true whatever the recipes were guessed from. A wrong guess makes
-another function of the rewritten model, which is then found to differ: it can fail what is right, and cannot pass what
-is wrong. That both versions start from the same parameters is another verdict (`parameters`), for the same recipes. The
-report says which recipes they are. Static fields are not compared: what they are good for is in the traced programs.
+For the verdicts, outputs and gradients are compared as functions of the leaves of the original, from which the leaves
+of the rewritten version are made by the recipes. PROVED says that with these recipes both are the same function of all
+values of the parameters, which holds however the recipes were guessed. A wrong guess makes another function of the
+rewritten model, which is then found to differ: it can fail a correct version, but cannot pass a wrong one. The equality
+of the initial parameters is another verdict (`parameters`), for the same recipes. The report lists the recipes. Static
+fields are not compared: their effects are in the traced programs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Any
 from scanify.verify.leaves.correspond import Correspondence, Recipe
 from scanify.verify.leaves.leaves import Group, Keys, Leaf, aval_text, groups_of, layer_of, leaves_of, name_of, starred
 
-_MEMBERS = 2  # axes of members that are looked for in front of those of layers
+_MEMBERS = 2  # the number of member axes that may precede the layer axes
 
 
 @dataclass(frozen=True)
 class _Link:
-    """A place in the rewritten model and those in the original that its leaves are made of."""
+    """A place in the rewritten model, and the places in the original from which its leaves are made."""
 
     after: Keys
     before: tuple[Keys, ...]
@@ -38,9 +38,9 @@ class _Link:
 
 
 def infer(before: Any, after: Any, given: Mapping[int, Recipe] | None = None) -> Correspondence | str:
-    """Match the leaves of two models; a str that names those without a counterpart where some have none.
+    """Match the leaves of two models; a str that names leaves without a counterpart if there are any.
 
-    `given` are recipes that the case itself gives, by the number of the leaf of the rewritten model.
+    `given` are recipes from the case itself, by the number of the leaf of the rewritten model.
     """
     found = _Matching(leaves_of(before), leaves_of(after))
     for index, recipe in (given or {}).items():
@@ -54,7 +54,7 @@ def infer(before: Any, after: Any, given: Mapping[int, Recipe] | None = None) ->
 
 @dataclass(eq=False)
 class _Matching:
-    """`chosen` are the recipes found so far by the leaf of the rewritten model, `free` the leaves of the original."""
+    """`chosen` are the recipes found so far by leaf of the rewritten model, `free` the original's unused leaves."""
 
     before: tuple[Leaf, ...]
     after: tuple[Leaf, ...]
@@ -79,7 +79,7 @@ class _Matching:
         return [leaf for leaf in self.after if leaf.index not in self.chosen]
 
     def fits(self, leaf: Leaf, recipe: Recipe) -> bool:
-        """Whether the leaf can be made so, of leaves of the original that are in no other leaf."""
+        """True if the leaf can be made by a recipe, from unused leaves of the original."""
         rank, first = len(recipe.lead), recipe.first
         return (
             leaf.shape[first : first + rank] == recipe.lead
@@ -89,7 +89,7 @@ class _Matching:
         )
 
     def accept(self, leaf: Leaf, recipe: Recipe) -> None:
-        """Settle a leaf, and remember that what lies beside it corresponds too."""
+        """Settle a leaf, and record that its neighbours correspond too."""
         self.chosen[leaf.index] = recipe
         self.free -= set(recipe.sources)
         keys = [self.before[i].keys for i in recipe.sources]
@@ -98,7 +98,7 @@ class _Matching:
             self.links[_Link(leaf.keys[:-same], tuple(each[:-same] for each in keys), recipe.lead, recipe.axes)] = None
 
     def by_value(self) -> None:
-        """Settle every leaf whose bits, or those of its slices, are found exactly once in either model."""
+        """Settle every leaf whose bits, as a whole or in slices, occur exactly once in both models."""
         if not self.concrete:
             return
         held = Counter(self.prints[i] for i in self.free)
@@ -120,7 +120,7 @@ class _Matching:
                         self.accept(leaf, recipe)
 
     def beside(self) -> bool:
-        """Settle the leaves that lie beside settled ones, in both models under the same names."""
+        """Settle the neighbours of settled leaves that have the same names in both models."""
         done = False
         for leaf in self.open:
             found = {recipe for link in self.links if (recipe := self._beside(leaf, link)) is not None}
@@ -140,7 +140,7 @@ class _Matching:
         return recipe if None not in sources and self.fits(leaf, recipe) else None
 
     def by_name(self) -> bool:
-        """Settle the one leaf whose name is most like that of a leaf, or of a whole group, of the original."""
+        """Settle the one leaf whose name is most similar to the name of a leaf or a whole group of the original."""
         best = []
         for leaf in self.open:
             scored = [(_alike(leaf.keys, group.keys), recipe) for group, recipe in self.candidates(leaf)]
@@ -152,7 +152,7 @@ class _Matching:
         return self._settle([each for each in best if each[0] == top])
 
     def by_shape(self) -> bool:
-        """Settle a leaf that only one leaf or group of the original can be, where that can be no other either."""
+        """Settle a leaf that fits only one leaf or group of the original, if that fits no other either."""
         found = []
         for leaf in self.open:
             candidates = list(self.candidates(leaf))
@@ -161,7 +161,7 @@ class _Matching:
         return self._settle(found)
 
     def _settle(self, found: Sequence[tuple[Any, Leaf, Recipe]]) -> bool:
-        """Settle those whose leaves of the original no other lays claim to."""
+        """Settle those whose leaves of the original are claimed by no other."""
         claims = Counter(source for _, _, recipe in found for source in recipe.sources)
         alone = [(leaf, recipe) for _, leaf, recipe in found if all(claims[each] == 1 for each in recipe.sources)]
         for leaf, recipe in alone:
@@ -169,8 +169,8 @@ class _Matching:
         return bool(alone)
 
     def candidates(self, leaf: Leaf) -> Iterator[tuple[Group, Recipe]]:
-        """The leaves and groups of the original that the leaf could be, and how it is made of each; those of the same
-        bits if there are any."""
+        """Return the leaves and groups of the original that the leaf could be, with recipes; only those with the same
+        bits, if there are any."""
         fitting = [
             (group, recipe)
             for group in self.groups[leaf.form()]
@@ -187,7 +187,7 @@ class _Matching:
         return self.concrete and prints == tuple(self.prints[i] for i in recipe.sources)
 
     def left_over(self) -> str:
-        """The leaves without a counterpart, in words; "" where there are none."""
+        """Describe the leaves without a counterpart; "" if all have one."""
         parts = [
             f"{_listed(some)} of the {version} model"
             for version, some in (
@@ -210,12 +210,12 @@ class _Matching:
         )
 
     def shown(self, recipe: Recipe) -> str:
-        """What a leaf is made of, as `layers[0..3].w`."""
+        """Describe the sources of a leaf, such as `layers[0..3].w`."""
         return _ranged(self.before[recipe.sources[0]].keys, self.before[recipe.sources[-1]].keys)
 
 
 def _once(found: Sequence[tuple[Group, Recipe]]) -> list[tuple[Group, Recipe]]:
-    """Each group once, as the leaf is made of it with the axes of stacking in front, if that is among them."""
+    """Return each group once, with the axes of stacking in front, if possible."""
     kept: dict[int, tuple[Group, Recipe]] = {}
     for group, recipe in found:
         kept.setdefault(id(group), (group, recipe))
@@ -233,7 +233,7 @@ def _span(a: str, b: str) -> str:
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many keys two sequences start with in common."""
+    """Count the common keys at the start of two sequences."""
     count = 0
     for x, y in zip(a, b, strict=False):
         if x != y:
@@ -243,13 +243,13 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _alike(after: Keys, before: Keys) -> tuple[int, int]:
-    """How many last, and how many first keys are the same, stars apart."""
+    """Count the common last keys, and the common first keys, ignoring stars."""
     names = tuple(key for key in before if "*" not in key)
     return _common(after[::-1], names[::-1]), _common(after, names)
 
 
 def _listed(leaves: Sequence[Leaf]) -> str:
-    """The names of leaves with their shapes, those that differ in their numbers alone as one."""
+    """List the names of leaves with their shapes, joining those that differ in numbers alone."""
     alike: dict[Any, list[Leaf]] = defaultdict(list)
     for leaf in leaves:
         alike[tuple(map(starred, leaf.keys)), leaf.form()].append(leaf)

@@ -1,4 +1,4 @@
-"""The layer that a parameter belongs to, from its key path."""
+"""Find the layer of a parameter by its key path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPEN = "{}"
 class Layer:
     """A layer of the original: the key path of its list, and its index there.
 
-    Layers that are in no list but have numbers in their names, as `layer_3`, are of `layer_{}`.
+    Layers outside of lists with numbers in their names, such as `layer_3`, belong to `layer_{}`.
     """
 
     list: str
@@ -24,7 +24,7 @@ class Layer:
 
 
 def layer_of(name: str, index: int | None) -> Layer | None:
-    """The layer of a leaf with this key path and this index of a layer (`Correspondence`); None outside of layers."""
+    """Return the layer of a leaf with this key path and layer index (`Correspondence`); None outside of layers."""
     if index is None:
         return None
     head, is_list, _ = name.partition(f"[{index}]")
@@ -35,10 +35,8 @@ def layer_of(name: str, index: int | None) -> Layer | None:
 
 
 def walked(names: Iterable[str]) -> frozenset[Layer]:
-    """The layers of leaves that stand for one another, from turn to turn of a loop: their list is the outermost one
-    whose index differs. `blocks[0][4].w` and `blocks[1][4].w` are of two layers of `blocks`. Empty where names differ
-    in more than indices.
-    """
+    """Return the layers of leaves that successive iterations read: their list is the outermost one whose index differs.
+    `blocks[0][4].w` and `blocks[1][4].w` belong to two layers of `blocks`. Empty if more than indices differ."""
     split = [re.split(r"(\d+)", name) for name in sorted(set(names))]
     keys = {(len(parts), *parts[::2]) for parts in split}
     if len(split) < 2 or len(keys) != 1:
@@ -48,5 +46,5 @@ def walked(names: Iterable[str]) -> frozenset[Layer]:
 
 
 def _list(head: str) -> str:
-    """The list of layers whose names go on with an index after this."""
+    """Return the list of layers whose names continue with an index."""
     return head[:-1] if head.endswith("[") else f"{head}{_OPEN}"

@@ -20,14 +20,14 @@ from scanify.verify.values.arrays import bits, is_traced, struct
 
 Keys = tuple[str, ...]
 
-# What stands for an index in the keys of a group.
+# Replaces an index in the keys of a group.
 STAR = "*"
 _NUMBER = re.compile(r"(.*?)(\d+)(\D*)")
 
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """One array leaf of a model: its number among them in flattening order, its keys, and its array."""
+    """One array leaf of a model: its number in flattening order, its keys, and its array."""
 
     index: int
     keys: Keys
@@ -35,7 +35,7 @@ class Leaf:
 
     @property
     def name(self) -> str:
-        """The key path as a reader writes it: `layers[0].attn.w`."""
+        """Return the key path in Python's notation: `layers[0].attn.w`."""
         return name_of(self.keys)
 
     @property
@@ -43,7 +43,7 @@ class Leaf:
         return tuple(self.array.shape)
 
     def form(self, rank: int = 0, first: int = 0) -> tuple[tuple[int, ...], str]:
-        """Shape and dtype without `rank` axes from axis `first` on."""
+        """Return shape and dtype without `rank` axes from axis `first` on."""
         return self.shape[:first] + self.shape[first + rank :], str(self.array.dtype)
 
     @cached_property
@@ -51,8 +51,8 @@ class Leaf:
         return not isinstance(self.array, jax.ShapeDtypeStruct)
 
     def prints(self, rank: int = 0, first: int = 0) -> tuple[str, ...]:
-        """A fingerprint of dtype, shape and bits for each slice along `rank` axes from axis `first` on, in row-major
-        order."""
+        """Return a fingerprint of dtype, shape and bits for each slice along `rank` axes from axis `first` on, in
+        row-major order."""
         if (rank, first) not in self._prints:
             raw, head = bits(self.array), repr(self.form(rank, first)).encode()
             count = math.prod(self.shape[first : first + rank])
@@ -67,7 +67,7 @@ class Leaf:
         return {}
 
     def made_of(self, recipe: Recipe, source: Leaf) -> list[Recipe]:
-        """The recipe with the axes of stacking at each place of this leaf where shapes allow it, in front at first."""
+        """Return the recipe with the axes of stacking at each place of this leaf that shapes allow, first in front."""
         rank = len(recipe.lead)
         return [
             Recipe(recipe.sources, recipe.lead, tuple(range(first, first + rank)))
@@ -80,7 +80,7 @@ class Leaf:
 class Group:
     """Leaves of the original that differ in one or two numbers of their keys, in the order of these numbers.
 
-    `keys` has a STAR for each such number; `lead` is how many there are along each.
+    `keys` has a STAR for each such number; `lead` is the count along each.
     """
 
     keys: Keys
@@ -88,7 +88,7 @@ class Group:
 
 
 def leaves_of(model: Any) -> tuple[Leaf, ...]:
-    """The array leaves of `model` (arrays or `jax.ShapeDtypeStruct`), in flattening order."""
+    """Return the array leaves of `model` (arrays or `jax.ShapeDtypeStruct`), in flattening order."""
     found = jax.tree_util.tree_leaves_with_path(model)
     arrays = [(path, leaf) for path, leaf in found if is_traced(leaf)]
     return tuple(
@@ -98,23 +98,23 @@ def leaves_of(model: Any) -> tuple[Leaf, ...]:
 
 
 def name_of(keys: Keys) -> str:
-    """Keys as one path: `("layers", "[0]", "w")` is `layers[0].w`."""
+    """Join keys to one path: `("layers", "[0]", "w")` is `layers[0].w`."""
     return "".join(key if key.startswith("[") else f".{key}" for key in keys).removeprefix(".")
 
 
 def number_in(key: str) -> int | None:
-    """The number that `[3]` or `block_3` ends with or holds; None without one."""
+    """Return the number in `[3]` or `block_3`; None without one."""
     match = _NUMBER.fullmatch(key)
     return None if match is None else int(match[2])
 
 
 def starred(key: str) -> str:
-    """The key with a STAR in place of its number."""
+    """Replace the number in the key by a STAR."""
     return _NUMBER.sub(rf"\1{STAR}\3", key, count=1)
 
 
 def groups_of(leaves: Sequence[Leaf]) -> tuple[Group, ...]:
-    """All groups of at least two leaves of one shape and dtype whose numbers form a full grid."""
+    """Return all groups of at least two leaves of one shape and dtype whose numbers form a full grid."""
     found: dict[Keys, dict[tuple[int, ...], Leaf]] = defaultdict(dict)
     for leaf in leaves:
         numbers = [(at, n) for at, key in enumerate(leaf.keys) if (n := number_in(key)) is not None]
@@ -127,7 +127,7 @@ def groups_of(leaves: Sequence[Leaf]) -> tuple[Group, ...]:
 
 
 def grid(keys: Keys, members: dict[tuple[int, ...], Leaf]) -> Group | None:
-    """The group of `members`, by their numbers; None where their shapes differ or a number of the grid is missing."""
+    """Return the group of `members`, by their numbers; None if their shapes differ or the grid has gaps."""
     if len({leaf.form() for leaf in members.values()}) != 1:
         return None
     axes = [sorted(set(numbers)) for numbers in zip(*members, strict=True)]
@@ -138,11 +138,11 @@ def grid(keys: Keys, members: dict[tuple[int, ...], Leaf]) -> Group | None:
 
 
 def layer_of(keys: Iterable[str]) -> int | None:
-    """The index of the outermost list that a leaf is in; None outside of one."""
+    """Return the index of the outermost list that contains a leaf; None outside of lists."""
     return next((int(key[1:-1]) for key in keys if re.fullmatch(r"\[\d+\]", key)), None)
 
 
 def aval_text(leaf: Leaf) -> str:
-    """`float32[4, 8]`."""
+    """Return `float32[4, 8]`."""
     aval = struct(leaf.array)
     return f"{aval.dtype}{list(aval.shape)}"

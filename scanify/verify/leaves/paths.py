@@ -1,10 +1,10 @@
-"""Key paths into what a case gives, as a reader knows them."""
+"""Key paths into the values of a case, in readable form."""
 
 import re
 
 
 def in_recorded(path: str) -> str:
-    """A key path into the model of a recorded call as a reader knows it: `layers[3].w` of `self`, `net.layers[3].w`."""
+    """Shorten a key path into the model of a recorded call: `layers[3].w` for `self`, `net.layers[3].w`."""
     found = re.match(r"\.(?:given|closure)\['(\w+)'\]", path)
     if found is None:
         return path
@@ -13,7 +13,7 @@ def in_recorded(path: str) -> str:
 
 
 def named(path: str, parameters: list[str]) -> str:
-    """A key path into `(model, args, kwargs)` as a reader knows it: `layers[3].w`, `tokens`, `mask[0]`."""
+    """Shorten a key path into `(model, args, kwargs)`: `layers[3].w`, `tokens`, `mask[0]`."""
     if path.startswith("[0]"):
         return in_recorded(path[3:]).lstrip(".")
     if positional := re.fullmatch(r"\[1\]\[(\d+)\](.*)", path):

@@ -9,10 +9,10 @@ from scanify.nn.members_first import with_known_axes
 
 
 def unknown_axes(*built: tuple[Any, Callable[[], Any]]) -> str | None:
-    """Why the axis of the layers in a stack of these trees is not known; None if it is in all of them.
+    """Return why the layer axis of a stack in these trees is not known; None if all are known.
 
-    With each tree comes what builds it again, without arrays. If an axis is not known, values that differ say nothing:
-    they may be those of other layers.
+    Each tree comes with a function that builds it again, without arrays. If an axis is not known, differing values are
+    no evidence: they may belong to other layers.
     """
     try:
         for tree, again in built:
