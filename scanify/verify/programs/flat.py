@@ -1,6 +1,6 @@
-"""What a call returned as arrays in an order that the order of fields does not change.
+"""The result of a call as arrays in an order that does not depend on the order of fields.
 
-Fields are found by their names, so a Module whose fields stand in another order is the same result.
+Fields are found by their names, so a Module with fields in another order is the same result.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Rank = tuple[tuple[int, int | str], ...]
 
 
 def flat_outputs(result: Any) -> tuple[list[Any], Any]:
-    """The arrays that a call returned, and its pytree with slots for them.
+    """Return the arrays in the result of a call, and its pytree with slots for them.
 
-    Dicts keep the order of their keys, which jax sorts. NumPy's own and `jax.ShapeDtypeStruct`, which has no values,
-    are compared as they are.
+    Dicts keep the order of their keys, which jax sorts. NumPy arrays and `jax.ShapeDtypeStruct`, which has no values,
+    are compared as part of the pytree.
     """
     result = opened(result)
     leaves, treedef = jax.tree.flatten(result)
@@ -35,7 +35,7 @@ def flat_outputs(result: Any) -> tuple[list[Any], Any]:
 
 
 def _ranks(tree: Any) -> list[Rank]:
-    """Where each leaf stands: what is found by a name by that, everything else by its place beside the others."""
+    """Return the rank of each leaf: by name for attributes, otherwise by position among its siblings."""
     places: dict[tuple[Any, ...], dict[Any, int]] = {}
     found = []
     for path, _ in jax.tree_util.tree_leaves_with_path(tree):

@@ -1,4 +1,4 @@
-"""Forward derivatives of a version, and derivatives of a program that is traced already."""
+"""Forward derivatives of a version, and derivatives of a program that is already traced."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from scanify.verify.values.arrays import is_inexact
 
 
 def jvp(program: Version, leaves: Sequence[Any], tangents: Sequence[Any], at: Sequence[int] | None = None) -> list[Any]:
-    """The tangents of the inexact outputs, from those of the leaves `at` of the original, and the outputs on the way.
+    """Return the tangents of the inexact outputs, from tangents of the original's leaves `at`, and the outputs.
 
-    Without `at`, from those of all inexact leaves.
+    Without `at`, from tangents of all inexact leaves.
     """
     at = differentiated(leaves) if at is None else at
 
@@ -29,10 +29,10 @@ def jvp(program: Version, leaves: Sequence[Any], tangents: Sequence[Any], at: Se
 
 
 def second(program: Version, leaves: Sequence[Any], cotangents: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """Hessian-vector products: how the gradients move with the inexact leaves and with the cotangents.
+    """Return Hessian-vector products: derivatives of the gradients along the inexact leaves and the cotangents.
 
-    The cotangents move, too, since jax leaves out the tangent of what does not: a loop then lacks terms that a scan,
-    which carries zeros, has as zero times a first derivative. So no program that is compared has such zeros.
+    The cotangents have tangents, too, since jax omits the tangent of constants: a loop then lacks terms that a scan,
+    which carries zeros, has as zero times a first derivative. So no compared program has such zeros.
     """
     at = differentiated(leaves)
 
@@ -44,7 +44,7 @@ def second(program: Version, leaves: Sequence[Any], cotangents: Sequence[Any], t
 
 
 def derivatives(program: ClosedJaxpr) -> Iterator[ClosedJaxpr]:
-    """The tangents and the gradients of all inexact inputs of a program, each if it has any."""
+    """Yield the tangents and the gradients of all inexact inputs of a program, each if it exists."""
     given = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in program.in_avals]
     at, call = differentiated(given), jaxpr_as_fun(program)
     inputs = [given[i] for i in at]
@@ -65,7 +65,7 @@ def derivatives(program: ClosedJaxpr) -> Iterator[ClosedJaxpr]:
     for derivative, beside in ((pushed, inputs), (back, pulled)):
         try:
             yield jax.make_jaxpr(derivative)(given, beside)
-        except Exception:  # it has no such derivative, and rules of users raise anything
+        except Exception:  # it has no such derivative, and user rules may raise anything
             continue
 
 

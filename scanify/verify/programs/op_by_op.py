@@ -1,8 +1,8 @@
-"""Functions that run once, computed operation by operation from their traced program.
+"""Run functions once, operation by operation from their traced program.
 
-Run as it stands, a function of a library compiles whatever that has wrapped in `jax.jit`, in each of its layers again
-where a version must not find the programs of the other (`programs/apart`). An operation by itself is compiled once for
-each shape, for all layers, versions and cases of a process.
+Run directly, a function of a library compiles everything that it wraps in `jax.jit`, again for each layer if a version
+must not find the programs of the other (`programs/apart`). A single operation is compiled once per shape, for all
+layers, versions and cases of a process.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _NEEDS_VALUES = (
 
 
 def op_by_op(function: Callable[..., Any], *args: Any) -> Any:
-    """What `function(*args)` gives. It is traced with the arrays among its arguments, and run as it stands where it
-    needs their values, or is traced already."""
+    """Return `function(*args)`. It is traced with the arrays among its arguments, and run directly if it needs their
+    values, or is already being traced."""
     if not is_eager():
         return function(*args)
     leaves, treedef = jax.tree.flatten(args)
@@ -40,7 +40,7 @@ def op_by_op(function: Callable[..., Any], *args: Any) -> Any:
         given = iter(own)
         whole = [next(given) if isinstance(leaf, jax.Array | np.ndarray) else leaf for leaf in leaves]
         made, tree = jax.tree.flatten(function(*jax.tree.unflatten(treedef, whole)))
-        computed = [isinstance(leaf, jax.Array) for leaf in made]  # tracers are instances; NumPy's own stay as they are
+        computed = [isinstance(leaf, jax.Array) for leaf in made]  # tracers are instances; NumPy arrays are kept
         others[:] = [tree, [None if each else leaf for leaf, each in zip(made, computed, strict=True)], computed]
         return [leaf for leaf, each in zip(made, computed, strict=True) if each]
 
@@ -56,7 +56,7 @@ def op_by_op(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _as_jax(atom: Any, value: Any) -> jax.Array:
-    """An array that the program may hold as a constant, which is then one of NumPy."""
+    """Convert a value to a jax array; a constant of the program may be a NumPy array."""
     if isinstance(value, jax.Array):
         return value
     made = jnp.asarray(value, atom.aval.dtype)

@@ -24,9 +24,8 @@ from scanify.verify.values.arrays import struct
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """`leaves` and `avals` are those of the original, or of its layers (`Correspondence.before`); `inputs` says which
-    of them are arguments of the call.
-    """
+    """`leaves` and `avals` belong to the original, or to its layers (`Correspondence.before`); `inputs` are the indices
+    of those that are arguments of the call."""
 
     before: Version
     after: Version
@@ -37,10 +36,10 @@ class Pair:
 
 
 def pair(before: Built, after: Built) -> Pair | Mismatch:
-    """Match the leaves of both versions; a Mismatch where the models have different structures.
+    """Match the leaves of both versions; a Mismatch if the models have different structures.
 
-    The models are walked together; where they part, or the case gives a mapping, their leaves are matched one by one.
-    Raises ScanifyError where the mapping is wrong, or the arguments of the call differ in more than the values of
+    The models are walked together; if they differ, or if the case gives a mapping, their leaves are matched one by one.
+    Raises ScanifyError if the mapping is wrong, or if the arguments of the call differ in more than the values of
     arrays.
     """
     parameters = positional(before.tree[0])
@@ -95,7 +94,7 @@ def _matched(before: Built, after: Built) -> Correspondence | Mismatch:
 
 
 def _joined(model: Correspondence, rest: Correspondence) -> Correspondence:
-    """The leaves of the model and those of the call's arguments, which come after them."""
+    """Join the leaves of the model with the leaves of the call's arguments, which follow them."""
     count = len(model.names)
     moved = [
         dataclasses.replace(each, sources=tuple(count + source for source in each.sources)) for each in rest.recipes
@@ -112,7 +111,7 @@ def _joined(model: Correspondence, rest: Correspondence) -> Correspondence:
 
 
 def _weak(both: Pair, after: Built) -> list[Mismatch]:
-    """Leaves that are weakly typed in one version only: what they are added to may then have another dtype."""
+    """Find leaves that are weakly typed in one version only: sums with them may then have another dtype."""
     made = jax.eval_shape(lambda leaves: both.after.own(leaves), list(both.avals))
     odd = []
     for recipe, ours, held in zip(both.found.recipes, made, map(struct, after.arrays), strict=True):
@@ -124,7 +123,7 @@ def _weak(both: Pair, after: Built) -> list[Mismatch]:
 
 
 def _other_library(both: Pair, before: Built, after: Built) -> list[Mismatch]:
-    """Parameters that are arrays of NumPy in one version only: what trains a model may pass over these."""
+    """Find parameters that are NumPy arrays in one version only, which training may skip."""
     odd = []
     own, now_is = (each.numpy or (False,) * len(each.arrays) for each in (before, after))
     was = both.before.split(own)
@@ -143,7 +142,7 @@ def _unlike(part: Mismatch) -> ScanifyError:
 
 
 def positional(model: Any) -> list[str]:
-    """The names of the parameters that positional arguments of the call go to, as far as the signature shows."""
+    """Return the names of the parameters for positional arguments of the call, as far as the signature shows."""
     try:
         parameters = inspect.signature(model).parameters.values()
     except (TypeError, ValueError):

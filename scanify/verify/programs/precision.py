@@ -1,8 +1,8 @@
-"""The arithmetic in which two versions are run to be compared.
+"""The precision in which two versions are run to be compared.
 
 On accelerators the products of float32 matrices are rounded more coarsely by default (TensorFloat-32, bfloat16), and
-which products are is the compiler's choice: for a GPT on an H200 a loop and its scan, equal operation by operation,
-were 1e-3 apart (docs/benchmarks/gpu.md). What is timed and measured keeps the default.
+the compiler chooses which: for a GPT on an H200 a loop and its scan, equal operation by operation, were 1e-3 apart
+(docs/benchmarks/gpu.md). Timings and measurements keep the default.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import jax
 
 @contextlib.contextmanager
 def full_precision() -> Iterator[None]:
-    """Trace matrix products and convolutions that do not say their precision with that of their dtypes."""
-    if jax.default_backend() == "cpu":  # which has no other
+    """Trace matrix products and convolutions without an explicit precision in the precision of their dtypes."""
+    if jax.default_backend() == "cpu":  # it has no other precision
         yield
         return
     with jax.default_matmul_precision("highest"):

@@ -1,4 +1,4 @@
-"""The programs of a version that are compared, by name, so that another process can trace the same ones."""
+"""The compared programs of a version, by name, so that another process can trace the same ones."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from scanify.verify.values.arrays import is_inexact
 
 @dataclass(frozen=True)
 class Job:
-    """One program: its kind, the remat policy it is traced under, and which leaves it is of.
+    """One program: its kind, the remat policy it is traced under, and its leaves.
 
     Kinds: "call" (outputs and gradients), "gradient" (of these leaves, with cotangents of the outputs `used`, or of
-    all), "second" (Hessian-vector products), "jvp" (along these leaves), "vmap" (a `nest` of
-    maps), "step" (of training, which updates these).
+    all), "second" (Hessian-vector products), "jvp" (along these leaves), "vmap" (a `nest` of maps), "step" (of
+    training, which updates these).
     """
 
     kind: str
@@ -35,20 +35,20 @@ class Job:
 
 
 def call_digest(traced: Traced) -> str:
-    """The digest of what a call is traced to."""
+    """Return the digest of a traced call."""
     shown = [str(aval) for aval in traced.outputs.avals]
     return digest(traced.forward, traced.training, tuple(traced.outputs.names), tuple(shown))
 
 
 def traced_digest(program: Version, avals: Sequence[jax.ShapeDtypeStruct], job: Job) -> str:
-    """Trace a program and give its digest."""
+    """Trace a program and return its digest."""
     if job.kind == "call":
         return call_digest(trace(program, avals, job.policy))
     return digest(traced_program(program, avals, job))
 
 
 def traced_program(program: Version, avals: Sequence[jax.ShapeDtypeStruct], job: Job) -> ClosedJaxpr:
-    """Trace a program other than the call itself. Raises whatever the user's code raises."""
+    """Trace a program other than the call itself. Raises all errors of the user's code."""
     with under(job.policy, program):
         return _MAKES[job.kind](program, list(avals), job)
 

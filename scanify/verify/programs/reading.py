@@ -1,4 +1,4 @@
-"""Reading one traced program for what is in it, with the numbering that also proves programs equal."""
+"""Read the contents of one traced program, with the numbering that also proves programs equal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def read(numbering: Numbering, program: Any) -> list[int]:
-    """The nodes of the outputs of a `ClosedJaxpr`; its inputs are the `input` nodes of the table, by their index."""
+    """Return the output nodes of a `ClosedJaxpr`; its inputs are the table's `input` nodes, by their index."""
     leaves = [
         numbering.table.node("input", index, (), tuple(aval.shape), aval.dtype)
         for index, aval in enumerate(program.in_avals)
@@ -20,7 +20,7 @@ def read(numbering: Numbering, program: Any) -> list[int]:
 
 
 def or_none(act: Callable[[], T]) -> T | None:
-    """What `act` answers; None for a program that its reader stumbles over, which then tells nothing more."""
+    """Return `act()`; None for a program on which its reader fails, and which then has no further information."""
     try:
         return act()
     except MemoryError:

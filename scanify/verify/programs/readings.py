@@ -1,4 +1,4 @@
-"""Programs as they are read into one table, where an original is read once for all that it is compared with."""
+"""Programs read into one table; an original is read once for all of its comparisons."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from scanify.verify.objects.same import same_code_and_names
 
 @dataclass(frozen=True)
 class Derived:
-    """The inputs that derivatives are computed from: in reverse mode `cotangents`, in forward mode `tangents`.
+    """The inputs for derivatives: in reverse mode `cotangents`, in forward mode `tangents`.
 
-    `exact`: the sign of a zero counts among them, too.
+    `exact`: the sign of a zero matters among them, too.
     """
 
     cotangents: range = range(0)
@@ -26,7 +26,7 @@ class Derived:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A program, the nodes of its outputs, and what in it was not understood."""
+    """A program, the nodes of its outputs, and the parts that were not understood."""
 
     program: Any
     numbering: Numbering
@@ -36,18 +36,18 @@ class Reading:
 
 @dataclass(eq=False)
 class Readings:
-    """One table for an original and all that it is compared with, and what was read of the original.
+    """One table for an original and all programs compared with it, and the reading of the original.
 
-    The same expression has the same number in all of them, which is what makes a proof, and what is not understood
-    has a number of its own each time that it is read. So only originals are kept: read anew, a program is not proved
-    equal to itself where it draws from a generator of the device, and must not be.
+    The same expression has the same number in all of them, which makes a proof, and anything not understood has a new
+    number on each reading. So only originals are cached: read again, a program is not proved equal to itself if it
+    draws from a generator of the device, and must not be.
     """
 
     table: Table = field(default_factory=lambda: Table(Alike(same_code_and_names)))
     _kept: dict[Hashable, Reading] = field(default_factory=dict)
 
     def original(self, program: Any, whole: frozenset[Any] | None, derived: Derived) -> Reading:
-        """As `read`, once for the same program."""
+        """Read like `read`, once for the same program."""
         key = (id(program), whole, derived)
         if key not in self._kept:
             self._kept[key] = self.read(program, whole, derived)

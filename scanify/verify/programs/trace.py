@@ -1,8 +1,8 @@
-"""Both versions as traced programs of the same leaves: those of the original model and of the call's arguments.
+"""Both versions as traced programs of the same leaves: the leaves of the original model and of the arguments.
 
-The rewritten version stacks the leaves first, by its recipes. Its gradients are those of its own leaves, taken apart
-again for the leaves of the original: each leaf of the original is in exactly one place, so this is the same
-derivative, and what is saved between forward and backward is not mixed with the stacking.
+The rewritten version stacks the leaves first, by its recipes. Its gradients are those of its own leaves, split again
+for the leaves of the original: each leaf of the original is in exactly one place, so this is the same derivative, and
+residuals are not mixed with the stacking.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _COUNT = itertools.count()
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """One version as a function. `recipes` says how its own array leaves come from the leaves of the original.
+    """One version as a function. `recipes` describe its own array leaves by the leaves of the original.
 
-    `shared` is what was built, where the same list or dict stands in it more than once. `name` is its own, and no other
-    version's in this process. `optimizer` is that of its case.
+    `shared` is the built pytree if the same list or dict occurs in it more than once. `name` is unique in this process.
+    `optimizer` is the optimizer of its case.
     """
 
     treedef: Any
@@ -52,7 +52,7 @@ class Version:
     optimizer: Any = None
 
     def own(self, leaves: Sequence[Any]) -> list[Any]:
-        """This version's array leaves from those of the original."""
+        """Build this version's array leaves from the leaves of the original."""
         return [_assemble([leaves[i] for i in recipe.sources], recipe) for recipe in self.recipes]
 
     def split(self, own: Sequence[Any | None]) -> list[Any | None]:
@@ -64,20 +64,20 @@ class Version:
         return [found[i] for i in range(len(found))]
 
     def tree(self, own: Sequence[Any]) -> Any:
-        """`(model, args, kwargs)` with its own array leaves."""
+        """Return `(model, args, kwargs)` with its own array leaves."""
         arrays = iter(own)
         leaves = [next(arrays) if other is _ARRAY else other for other in self.others]
         return jax.tree.unflatten(self.treedef, leaves) if self.shared is None else rebuilt(self.shared, leaves)
 
     def arrays(self, model: Any, own: Sequence[Any]) -> list[Any]:
-        """Its own array leaves, those of the model taken from `model`."""
+        """Return its own array leaves, taking the model's leaves from `model`."""
         leaves = jax.tree.leaves(model)
         count = sum(other is _ARRAY for other in self.others[: len(leaves)])
         changed = [leaf for leaf, other in zip(leaves, self.others, strict=False) if other is _ARRAY]
         return [*changed, *own[count:]]
 
     def call(self, own: Sequence[Any]) -> Any:
-        """Call the model on its own array leaves. What it writes to its arguments is part of the result (`Written`)."""
+        """Call the model on its own array leaves. Its writes to its arguments are part of the result (`Written`)."""
         return contextvars.copy_context().run(self._called, own)
 
     def _called(self, own: Sequence[Any]) -> Any:
@@ -93,7 +93,7 @@ _ARRAY = object()
 
 
 def version(built: Built, recipes: Sequence[Recipe] | None = None) -> Version:
-    """What a case built as a function of leaves: its own ones, unless recipes say how they come from others."""
+    """Return the result of a case as a function of leaves: its own, unless recipes derive them from others."""
     leaves, treedef = jax.tree.flatten(built.tree)
     others = tuple(_ARRAY if is_traced(leaf) else leaf for leaf in leaves)
     if recipes is None:
@@ -115,7 +115,7 @@ def _stacked(parts: Sequence[Any], lead: tuple[int, ...]) -> Any:
 
 
 def _take(value: Any, recipe: Recipe, at: int) -> Any:
-    if isinstance(value, bool):  # said of the whole leaf
+    if isinstance(value, bool):  # applies to the whole leaf
         return value
     axes = recipe.axes or tuple(range(len(recipe.lead)))
     if isinstance(value, jax.ShapeDtypeStruct):
@@ -133,7 +133,7 @@ def _take(value: Any, recipe: Recipe, at: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What a call returned: the pytree with a `correspond.Slot` for each array, and the avals of the arrays."""
+    """The result of a call: the pytree with a `correspond.Slot` for each array, and the avals of the arrays."""
 
     tree: Any
     avals: tuple[jax.ShapeDtypeStruct, ...]
@@ -154,10 +154,10 @@ class Traced:
     """One version under one policy.
 
     `forward`: leaves -> outputs. `gradient`: leaves, cotangents of the inexact outputs -> gradients of the inexact
-    leaves. `training` is the same program with the outputs as they are computed on the way: under differentiation a
-    function with rules of its own may give other values. `residuals`: what is kept on the device between forward and
-    backward, inputs, constants and views of them excepted. Where reverse mode raises, as through a `while_loop`,
-    `gradient` is None and `raised` what it said.
+    leaves. `training` is the same program with the outputs as computed on the way: under differentiation a function
+    with custom rules may give other values. `residuals`: values kept on the device between forward and backward, except
+    inputs, constants and views of them. If reverse mode raises, as through a `while_loop`, `gradient` is None and
+    `raised` the message.
     """
 
     forward: ClosedJaxpr
@@ -170,7 +170,7 @@ class Traced:
 
     @property
     def saved_bytes(self) -> int | None:
-        """Bytes of the residuals; None without a gradient."""
+        """Return the bytes of the residuals; None without a gradient."""
         if self.gradient is None:
             return None
         total: int = sum(math.prod(aval.shape) * aval.dtype.itemsize for aval in self.residuals)
@@ -179,7 +179,7 @@ class Traced:
 
 @contextlib.contextmanager
 def under(policy: Policy, program: Version) -> Iterator[None]:
-    """Trace a version with every `ArrayStacked` under this remat policy; None leaves them as they are written."""
+    """Trace a version with every `ArrayStacked` under this remat policy; None keeps the written ones."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(traced_apart(f"{program.name} {policy!r}"))
         stack.enter_context(remat_policy_override(policy))
@@ -187,7 +187,7 @@ def under(policy: Policy, program: Version) -> Iterator[None]:
 
 
 def differentiated(avals: Sequence[Any]) -> tuple[int, ...]:
-    """Which leaves gradients are taken of."""
+    """Return the indices of the leaves with gradients."""
     return tuple(i for i, aval in enumerate(avals) if is_inexact(aval))
 
 
@@ -197,9 +197,9 @@ def trace(
     policy: Policy = None,
     watching: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> Traced:
-    """Trace a version as a function of leaves of these avals, `watching` the call forward.
+    """Trace a version as a function of leaves of these avals, with the forward call under `watching`.
 
-    Raises whatever the user's code raises forward.
+    Raises all errors of the user's code in the forward pass.
     """
     start = time.perf_counter()
     seen: list[Any] = []
@@ -216,7 +216,7 @@ def trace(
         cotangents = [jax.ShapeDtypeStruct(*_form(outputs.avals[i])) for i in outputs.inexact]
         try:
             whole = jax.make_jaxpr(lambda leaves, cts: _gradient(program, leaves, cts))(list(avals), cotangents)
-        except Exception as error:  # what the call does forward, it may not support backward
+        except Exception as error:  # the call may not support differentiation
             said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
             return Traced(first, None, outputs, (), time.perf_counter() - start, said)
     grads, own = len(differentiated(avals)), len(program.recipes)
@@ -234,10 +234,10 @@ def _form(aval: jax.ShapeDtypeStruct) -> tuple[tuple[int, ...], Any]:
 def vjp(
     program: Version, own: Sequence[Any], at: Sequence[int] | None = None, used: Sequence[int] | None = None
 ) -> tuple[list[Any], Any]:
-    """The arrays of a call and the pullback: cotangents of the inexact ones -> gradients of the own leaves `at`.
+    """Return the arrays of a call and the pullback: cotangents of the inexact ones -> gradients of the own leaves `at`.
 
-    Without `at`, of all that are inexact. With `used`, cotangents of these arrays alone: those of others are symbolic
-    zeros, as where a loss does not read them.
+    Without `at`, of all inexact leaves. With `used`, cotangents of these arrays alone: the others' are symbolic zeros,
+    as if a loss does not read them.
     """
     at = differentiated(own) if at is None else at
 
@@ -259,9 +259,8 @@ def gradients(
     only: Sequence[int] | None = None,
     used: Sequence[int] | None = None,
 ) -> list[Any]:
-    """The gradients of the inexact leaves of the original, or of `only` these, and then the outputs on the way. The
-    cotangents are those of the inexact outputs, or of those among `used`.
-    """
+    """Return the gradients of the original's inexact leaves, or of `only` these, and then the outputs on the way. There
+    is a cotangent for each inexact output, or for each of those in `used`."""
     own = program.own(leaves)
     wanted = set(range(len(leaves)) if only is None else only)
     at = [i for i in differentiated(own) if program.recipes[i].sources[0] in wanted]
@@ -270,7 +269,7 @@ def gradients(
 
 
 def shared_gradients(program: Version, own: Sequence[Any], at: Sequence[int], grads: Sequence[Any]) -> list[Any]:
-    """The gradients of the leaves that both versions share, from those of the own leaves `at`."""
+    """Return the gradients of the leaves that both versions share, from gradients of the own leaves `at`."""
     placed: list[Any | None] = [None] * len(own)
     for i, grad in zip(at, grads, strict=True):
         placed[i] = grad
@@ -278,7 +277,7 @@ def shared_gradients(program: Version, own: Sequence[Any], at: Sequence[int], gr
 
 
 def _gradient(program: Version, leaves: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """Gradients of the leaves of the original, the outputs on the way, the own leaves, what the pullback holds."""
+    """Return gradients of the original's leaves, the outputs on the way, the own leaves, and pullback residuals."""
     own = program.own(leaves)
     arrays, pull = vjp(program, own)
     grads = shared_gradients(program, own, differentiated(own), pull(list(cotangents)))
@@ -286,19 +285,19 @@ def _gradient(program: Version, leaves: Sequence[Any], cotangents: Sequence[Any]
 
 
 def _keep(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
-    """The same program with its first outputs only."""
+    """Return the same program with its first outputs only."""
     info = closed.jaxpr.debug_info
     if info.result_paths is not None:
         info = info._replace(result_paths=info.result_paths[:count])
     return ClosedJaxpr(closed.jaxpr.replace(outvars=closed.jaxpr.outvars[:count], debug_info=info), closed.consts)
 
 
-# What XLA makes without a copy: another shape or order of the same elements.
+# Operations that XLA does without a copy: another shape or order of the same elements.
 _VIEWS = frozenset({"reshape", "squeeze", "expand_dims", "transpose", "copy", "copy_p"})
 
 
 def _residuals(closed: ClosedJaxpr, held: Sequence[Any], own: Sequence[Any]) -> tuple[jax.ShapeDtypeStruct, ...]:
-    """What is held, without inputs, constants and views of them (the chunks that a nested scan makes of its inputs)."""
+    """Return the held values, except inputs, constants and views of them, such as chunks of nested scans."""
     jaxpr = closed.jaxpr
     given = {id(var) for var in (*jaxpr.invars, *jaxpr.constvars, *own)}
     for eqn in jaxpr.eqns:
@@ -310,7 +309,7 @@ def _residuals(closed: ClosedJaxpr, held: Sequence[Any], own: Sequence[Any]) -> 
 
 
 def count_scans(closed: ClosedJaxpr) -> int:
-    """How many `scan` equations a program has, those inside others included."""
+    """Count the `scan` equations of a program, including nested ones."""
 
     def count(jaxpr: Any) -> int:
         inner: int = sum(count(sub) for eqn in jaxpr.eqns for sub in jaxprs_in_params(eqn.params))
@@ -320,7 +319,7 @@ def count_scans(closed: ClosedJaxpr) -> int:
 
 
 def maps_layers(closed: ClosedJaxpr) -> bool:
-    """Whether a program applies several independent layers at once, as `map_via` and `vmap_via` do."""
+    """True if a program applies several independent layers at once, as `map_via` and `vmap_via` do."""
 
     def any_of(jaxpr: Any) -> bool:
         inside = (sub for eqn in jaxpr.eqns for sub in jaxprs_in_params(eqn.params))

@@ -21,7 +21,7 @@ Function = Callable[[Sequence[Any]], list[Any]]
 
 @dataclass(frozen=True)
 class Batch:
-    """One `jax.vmap`: which inputs have the batch axis, and its size."""
+    """One `jax.vmap`: the inputs that have the batch axis, and its size."""
 
     leaves: tuple[int, ...]
     size: int = SIZE
@@ -29,16 +29,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class Nest:
-    """Maps within each other, the inner one first, of a call (`gradients` is ""), of its gradients (INSIDE), as of each
-    example, or with gradients taken of the whole (OUTSIDE). The inputs are the leaves, then cotangents of the inexact
-    outputs.
-    """
+    """Nested maps, inner ones first, of a call (`gradients` is ""), of its gradients (INSIDE), as for each example, or
+    with gradients of the whole (OUTSIDE). The inputs are the leaves, then cotangents of the inexact outputs."""
 
     batches: tuple[Batch, ...]
     gradients: str = ""
 
     def function(self, program: Version, leaves: int) -> Function:
-        """The function of a version with so many leaves: its outputs, or gradients and the outputs on the way."""
+        """Return the function of a version with `leaves` leaves, to outputs, or to gradients and the outputs."""
 
         def call(given: Sequence[Any]) -> list[Any]:
             return flat_outputs(program.call(program.own(given)))[0]
@@ -52,7 +50,7 @@ class Nest:
         return functools.partial(_pulled, whole, leaves) if self.gradients == OUTSIDE else whole
 
     def cotangents(self, program: Version, avals: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
-        """The cotangents that the function takes, without the axes of batches over them."""
+        """Return the cotangents that the function takes, without the axes of batches over them."""
         if not self.gradients:
             return []
         nest = Nest(self.batches if self.gradients == OUTSIDE else ())
@@ -60,14 +58,14 @@ class Nest:
         return [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in shapes if is_inexact(each)]
 
     def inputs(self, program: Version, avals: Sequence[Any]) -> list[Any]:
-        """All that the function takes, as shapes."""
+        """Return all inputs of the function, as shapes."""
         cotangents = self.cotangents(program, avals)
         if self.gradients == OUTSIDE:
             return [*self.batched(list(avals), _shape), *cotangents]
         return self.batched([*avals, *cotangents], _shape)
 
     def batched(self, given: Sequence[Any], several: Callable[[Any, int], Any]) -> list[Any]:
-        """The inputs with the axes of all batches, which `several(x, size)` makes."""
+        """Add the axes of all batches to the inputs by `several(x, size)`."""
         found = list(given)
         for each in self.batches:
             found = [several(x, each.size) if i in set(each.leaves) else x for i, x in enumerate(found)]

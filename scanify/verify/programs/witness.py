@@ -1,4 +1,4 @@
-"""Who is told what a comparison sees of each version, to say whether the version alone is the same."""
+"""Observers of the programs that a comparison traces for each version, to check that the version alone is the same."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from scanify.verify.programs.programs import Job
 
 
-# In place of a digest, where a program cannot be traced.
+# Replaces the digest of a program that cannot be traced.
 RAISED = "raised"
 
 
 class Witness(Protocol):
-    """Told in this order; a version is "original" or "rewritten"."""
+    """Methods are called in this order; a version is "original" or "rewritten"."""
 
     def built(self, before: Built, after: Built) -> None:
-        """What the case gave for each version."""
+        """Receive the results of the case for each version."""
 
     def matched(self, found: Correspondence, avals: Sequence[Any]) -> None:
-        """How the leaves of each version come from those that both share, which have these avals."""
+        """Receive how the leaves of each version derive from the shared ones, which have these avals."""
 
     def saw(self, version: str, job: Job, digest: str) -> None:
-        """What a program of a version was traced to."""
+        """Receive the digest of a traced program of a version."""
 
     def difference(self) -> str | None:
-        """What is otherwise where a version is alone, in words; None where nothing is. Ends what is being watched."""
+        """Describe how a version differs when run alone; None if it does not. Ends the observation."""
