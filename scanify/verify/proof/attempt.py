@@ -1,4 +1,4 @@
-"""Running what may raise, where the answer is a verdict all the same."""
+"""Run code that may raise, to get a verdict in any case."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Files = Callable[[str], str | None]
 
 
 def rewritten(what: str, act: Callable[[], Any], files: Files | None) -> Any:
-    """What `act` answers, or FAILED where the rewritten version raises and the original did not.
+    """Return `act()`, or FAILED if the rewritten version raises and the original did not.
 
-    A mistake in the case itself is no verdict on the rewritten version, and raises.
+    A mistake in the case itself is not a verdict on the rewritten version, and raises.
     """
     try:
         return act()
@@ -40,7 +40,7 @@ def proof_of(
     tangents: int = 0,
     readings: Readings | None = None,
 ) -> Proof:
-    """`prove`, where a program that the prover stumbles over is not proved, and so is left to the other checks."""
+    """Call `prove`; if the prover fails on a program, it is not proved, and so is left to the other checks."""
     try:
         return prove(
             before,

@@ -1,9 +1,9 @@
-"""Where two programs part: the earliest operation of the original that has no equal in the rewritten program, and why.
+"""Find the earliest operation of the original that has no equal in the rewritten program, and why.
 
-Both expression graphs are walked together from the outputs that differ. Where two nodes are the same operation the
-walk goes on to the operands that differ; where they are not (another operation, other parameters, another input,
-another constant) is a cause. Of all causes the one read first by the original program is reported: later ones usually
-follow from it.
+Both expression graphs are walked together from the outputs that differ. If two nodes are the same operation the walk
+continues with the operands that differ; if they are not (another operation, other parameters, another input, another
+constant), this is a cause. The cause that the original program reads first is reported: later ones usually follow from
+it.
 """
 
 from collections import Counter
@@ -14,10 +14,10 @@ from scanify.jaxpr.table import Table
 from scanify.verify.proof.wording import Programs, Words
 from scanify.verify.verdict import Difference
 
-# Pairs looked at before the walk is content with the causes found so far.
+# The number of pairs after which the walk stops with the causes found so far.
 PAIRS = 400_000
 
-# Operations that only move elements: what reads through them is the operation to show.
+# Operations that only move elements: the operation that reads through them is reported.
 MOVING = {"reshape", "slice", "transpose", "broadcast", "concat", "rev", "convert_element_type", "out"}
 
 GIVEN = {"input", "fill", "const", "key", "bound", "token", "fresh", "empty"}
@@ -34,17 +34,17 @@ class Cause:
 
 
 def computes(table: Table, node: int) -> bool:
-    """Whether a node is an operation of the program that computes, not a value it is given and no move of elements."""
+    """True if a node is an operation of the program that computes, neither an input nor a move of elements."""
     return table.op[node] not in MOVING | GIVEN
 
 
 def by_itself(table: Table, cause: Cause) -> bool:
-    """Whether the operations that differ are those to show, and not what reads them."""
+    """True if the differing operations themselves are reported, and not their readers."""
     return cause.reader_before is not None and computes(table, cause.before) and computes(table, cause.after)
 
 
 def explain(programs: Programs, before: Sequence[int], after: Sequence[int]) -> Difference | None:
-    """The first difference between the values of two programs, whose outputs these are; None where all are equal."""
+    """Return the first difference between the values of two programs with these outputs; None if all are equal."""
     causes = _causes(programs, before, after)
     if not causes:
         return None
@@ -70,7 +70,7 @@ def explain(programs: Programs, before: Sequence[int], after: Sequence[int]) -> 
 
 
 def _ranks(programs: Programs) -> dict[int, int]:
-    """When the original program comes to each node; what it computes with its axes in another order is the same."""
+    """Return the order in which the original program reaches each node, also with its axes in another order."""
     table = programs.table
     ranks: dict[int, int] = {}
     for index, place in enumerate(programs.places_before):
@@ -105,7 +105,7 @@ def _causes(programs: Programs, before: Sequence[int], after: Sequence[int]) -> 
 
 
 def _below(programs: Programs, before: int, after: int) -> list[tuple[int, int]] | None:
-    """The operands that differ, pairwise; None where the nodes differ by themselves."""
+    """Return the operands that differ, pairwise; None if the nodes differ by themselves."""
     table = programs.table
     if table.op[before] != table.op[after] or table.params[before] != table.params[after]:
         return None
@@ -119,16 +119,16 @@ def _below(programs: Programs, before: int, after: int) -> list[tuple[int, int]]
 
 
 def _unlike(table: Table, before: int, after: int) -> bool:
-    """Whether two operands are no versions of one another: of other shapes, or a literal and what is none."""
+    """True if two operands are not versions of one another: of other shapes, or only one a literal."""
     literals = [table.op[node] == "fill" for node in (before, after)]
     return table.shape[before] != table.shape[after] or literals[0] != literals[1]
 
 
 def _alongside(programs: Programs, before: int, after: int) -> list[tuple[int, int]]:
-    """What to compare below two operations that differ: where the programs go on alike, an earlier one may differ, too.
+    """Return pairs to compare below two operations that differ: earlier ones may differ, too.
 
-    A stack of layers with another activation, or with an operation more or less, differs in every layer, and the first
-    is the one to show. Nothing is compared but what is the same operation in both.
+    A stack of layers with another activation, or with an additional or missing operation, differs in every layer, and
+    the first one is reported. Only the same operations in both are compared.
     """
     table = programs.table
     if not (computes(table, before) and computes(table, after)):
@@ -165,7 +165,7 @@ def _leaves(programs: Programs, roots: Sequence[int]) -> dict[int, int]:
 
 
 def _unread_layer(programs: Programs, before: Sequence[int], after: Sequence[int]) -> tuple[int, list[int]] | None:
-    """The first layer whose inputs only the original program reads, and those inputs."""
+    """Return the first layer whose inputs only the original program reads, and those inputs."""
     old, new = _leaves(programs, before), _leaves(programs, after)
     read = {programs.layers[index] for index in new}
     for layer in sorted({layer for index in old if (layer := programs.layers[index]) is not None}):
@@ -175,7 +175,7 @@ def _unread_layer(programs: Programs, before: Sequence[int], after: Sequence[int
 
 
 def _reader(programs: Programs, roots: Sequence[int], leaf: int) -> int:
-    """The first operation of the original that computes with a leaf."""
+    """Return the first operation of the original that computes with a leaf."""
     table = programs.table
     through = {leaf}
     for node in sorted(_reached(programs, roots)):

@@ -1,8 +1,8 @@
-"""How a random key was made: which two keys are the same one, and which may be, for some inputs of the program.
+"""How a random key is made: which two keys are the same, and which may be for some inputs of the program.
 
 A key is an input of the program, the key of a seed, or made of another key and a number, by a split or by `fold_in`.
-Row i of a split is the key that folding in i gives, where jax makes the bits of threefry keys for each element apart
-(`jax_threefry_partitionable`, the default). Keys made in two different ways are taken for different ones, as jax
+Row i of a split is the key from folding in i, if jax makes the bits of threefry keys for each element separately
+(`jax_threefry_partitionable`, the default). Keys made in two different ways are assumed to be different, as jax
 intends. The number may be known only when the program runs, as in `keys[layer]`: then the key may be any of its kind.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from scanify.jaxpr.table import Table
 
-# Of an array of more keys than this no row is looked for.
+# No row is searched for in an array of more keys than this.
 MOST = 1 << 16
 
 
@@ -24,7 +24,7 @@ MOST = 1 << 16
 class Path:
     """A root, which is an input, a constant or a seed, and the steps from it: the kind of each, and its number.
 
-    A number is an int, or the node (`Unknown`) that it has when the program runs.
+    A number is an int, or the node (`Unknown`) that computes it when the program runs.
     """
 
     root: Hashable
@@ -54,7 +54,7 @@ class Unknown:
 
 
 def path_of(table: Table, node: int) -> Path | None:
-    """How the key of a node was made; None if that is not understood, so that it may be any key."""
+    """Return how the key of a node was made; None if that is not understood, so that it may be any key."""
     op, inputs = table.op[node], table.inputs[node]
     if op in ("input", "key", "const", "fill"):
         return Path(("node", node))
@@ -63,7 +63,7 @@ def path_of(table: Table, node: int) -> Path | None:
     if op == "random_fold_in":
         made = path_of(table, inputs[0])
         return None if made is None else made.then(_kind(table, node, "fold in"), _number(table, inputs[1]))
-    if op == "random_clone":  # which says that it is used as another key
+    if op == "random_clone":  # marks the use as another key
         made = path_of(table, inputs[0])
         return None if made is None else made.then("clone", 0)
     if op in ("random_wrap", "random_unwrap"):
@@ -72,7 +72,7 @@ def path_of(table: Table, node: int) -> Path | None:
 
 
 def _row(table: Table, node: int) -> Path | None:
-    """The path of one row of an array of keys, or of the data of keys."""
+    """Return the path of one row of an array of keys, or of the data of keys."""
     keys, number = _taken(table, node)
     if keys is None:
         return None
@@ -84,7 +84,7 @@ def _row(table: Table, node: int) -> Path | None:
 
 
 def _taken(table: Table, node: int) -> tuple[int | None, int | Unknown]:
-    """The array that a key is taken from, and at which place; None if it is not taken from one."""
+    """Return the array and the place from which a key is taken; None if it is not taken from one."""
     moves: list[int] = []
     while table.op[node] in ("reshape", "slice"):
         moves.append(node)
@@ -97,7 +97,7 @@ def _taken(table: Table, node: int) -> tuple[int | None, int | Unknown]:
     shape = table.shape[node]
     if not moves or prod(shape) > MOST:
         return None, 0
-    data = table.op[node] == "random_unwrap"  # whose last axis holds the numbers of one key
+    data = table.op[node] == "random_unwrap"  # its last axis holds the numbers of one key
     places = np.arange(prod(shape[:-1] if data else shape)).reshape(shape[:-1] if data else shape)
     places = np.broadcast_to(places[..., None], shape) if data else places
     for move in reversed(moves):
@@ -116,7 +116,7 @@ def _number(table: Table, node: int) -> int | Unknown:
 
 
 def _kind(table: Table, node: int, otherwise: Hashable) -> Hashable:
-    """What a number makes of a key: the same by a split and by `fold_in`, if each of the keys is made apart."""
+    """Return the kind of a step: the same for a split and for `fold_in`, if each key is made separately."""
     threefry = getattr(getattr(table.dtype[node], "_impl", None), "tag", None) == "fry"
     apart = "('threefry_partitionable', ('bool', True))" in str(table.params[node])
     return "number" if threefry and apart else otherwise

@@ -1,11 +1,11 @@
-"""How often does a program use each random key?
+"""Count how often a program uses each random key.
 
-A key is used by an operation that draws from it and by one that splits it; `fold_in` makes another key and is no use.
-Those are the rules of `jax.debug_key_reuse` (jax/experimental/key_reuse), whose checker sees typed keys only, and
-cannot tell the rows of an array of keys apart that are taken by an index. Here keys are nodes of a value table, so
-raw keys are seen as well, `keys[0]` is one key however it was taken, and scans are followed iteration by iteration.
+A key is used by an operation that draws from it and by one that splits it; `fold_in` makes another key and is not a
+use. These are the rules of `jax.debug_key_reuse` (jax/experimental/key_reuse), whose checker sees typed keys only, and
+cannot distinguish the rows of an array of keys that are taken by an index. Here keys are nodes of a value table, so raw
+keys are seen as well, `keys[0]` is one key however it was taken, and scans are followed iteration by iteration.
 
-The same split made again is one use: it gives the same keys, and their uses count by themselves.
+The same split made again is one use: it gives the same keys, whose uses are counted separately.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from scanify.jaxpr.table import Place, Table
 from scanify.verify.programs.reading import read
 from scanify.verify.proof.key_paths import Path, path_of
 
-# Primitives that draw from a key, with the number of operands, the first ones, that together are the key. Those that
-# take typed keys take arrays of them, too.
+# Primitives that draw from a key, with the number of leading operands that together are the key. Those that take typed
+# keys also take arrays of them.
 DRAWS = {"random_bits": 1, "random_gamma": 1, "rng_bit_generator": 1, "threefry2x32": 2}
 SPLIT = "random_split"
 
-# An array of more keys than this is one key here.
+# An array of more keys than this counts as one key.
 ROWS = 4096
 
 # How a key was made, or the nodes of one that is not understood.
@@ -37,9 +37,8 @@ Key = Path | tuple[int, ...]
 
 @dataclass(eq=False)
 class Uses:
-    """What uses one key: how it is split, and each time it is drawn from. `places` are all of these, in order, and
-    `node` is the key.
-    """
+    """The uses of one key: its splits, and the number of draws. `places` are all of these, in order, and `node` is the
+    key."""
 
     node: int = 0
     splits: set[Hashable] = field(default_factory=set)
@@ -53,14 +52,14 @@ class Uses:
 
 @dataclass(frozen=True, eq=False)
 class KeyUses:
-    """The uses of each key of a program. `hidden` are operations that use keys inside, as a loop of unknown length."""
+    """The uses of each key of a program. `hidden` are operations with uses inside, such as unbounded loops."""
 
     uses: dict[Key, Uses]
     hidden: dict[Hashable, int]
 
     @property
     def doubtful(self) -> Key | None:
-        """A key that is used, and is another key that is used for some inputs, as `keys[i]` may be `keys[0]`."""
+        """Return a used key that equals another used one for some inputs, as `keys[i]` may be `keys[0]`."""
         odd = [key for key in self.uses if not (isinstance(key, Path) and key.known)]
         return next((key for key in odd for other in self.uses if other != key and _may_be(key, other)), None)
 
@@ -70,14 +69,14 @@ def _may_be(key: Key, other: Key) -> bool:
 
 
 def find_key_uses(table: Table, program: Any) -> KeyUses:
-    """The key uses of a `ClosedJaxpr`; those of two programs in one table can be compared."""
+    """Return the key uses of a `ClosedJaxpr`; uses of two programs in one table can be compared."""
     reader = _Reader(table)
     read(reader, program)
     return KeyUses(reader.uses, reader.hidden)
 
 
 def uses_keys(jaxpr: Any, seen: set[int] | None = None) -> bool:
-    """Whether some operation of a jaxpr, or of one inside it, uses a key."""
+    """True if an operation of a jaxpr, or of one inside it, uses a key."""
     seen = set() if seen is None else seen
     inner, _ = opened(jaxpr)
     if id(inner) in seen:
@@ -119,7 +118,7 @@ class _Reader(Numbering):
         return super().unknown(equation, inputs, why)
 
     def jaxpr_key(self, jaxpr: Any) -> Hashable:
-        """What is inside is counted as a whole, by `apply`: on placeholders no key is itself."""
+        """Do not count inside: `apply` counts it as a whole, since placeholders are not the actual keys."""
         counting, self.counting = self.counting, False
         try:
             return super().jaxpr_key(jaxpr)
@@ -143,7 +142,7 @@ class _Reader(Numbering):
         found.places.append(Place(equation, self.calls, self.iterations))
 
     def _rows(self, operand: int) -> Iterator[tuple[int]]:
-        """The keys of an array of typed keys, one by one."""
+        """Yield the keys of an array of typed keys, one by one."""
         shape = self.table.shape[operand]
         if prod(shape) > ROWS:
             yield (operand,)
@@ -155,7 +154,7 @@ class _Reader(Numbering):
             yield (node,)
 
     def _branches(self, equation: Any, inputs: list[int]) -> list[int]:
-        """One branch of a choice is run, so a key is used as often as in the branch that uses it most."""
+        """Count a choice, of which one branch runs: a key is used as often as in the branch that uses it most."""
         before, after = self.uses, []
         for branch in equation.params["branches"]:
             self.uses = {}

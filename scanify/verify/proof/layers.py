@@ -1,7 +1,7 @@
-"""Which layers does a program apply, and which of them in a scan?
+"""Find the layers that a program applies, and those that it scans over.
 
-A scan goes over layers where one of its equations reads a parameter of another element of a list in each iteration,
-sliced as xs or by its index. A layer is applied where the outputs depend on a parameter of it.
+A scan is over layers if one of its equations reads a parameter of another element of a list in each iteration, sliced
+as xs or by its index. A layer is applied if the outputs depend on one of its parameters.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Layers:
 
 
 def find_layers(subject: Subject, program: ClosedJaxpr) -> Layers | None:
-    """The layers of a program of the leaves of the original; None where it cannot be read."""
+    """Return the layers of a program of the leaves of the original; None if it cannot be read."""
     found, inputs = subject.both.found, set(subject.both.inputs)
     layers = [layer_of(name, index) for name, index in zip(found.names, found.layers, strict=True)]
     names = [None if index in inputs else name for index, name in enumerate(found.names)]
@@ -38,14 +38,14 @@ def find_layers(subject: Subject, program: ClosedJaxpr) -> Layers | None:
 
 
 def scans_more(subject: Subject, programs: Sequence[ClosedJaxpr]) -> bool:
-    """Whether one of the programs scans over layers that the original does not scan over."""
+    """True if one of the programs scans over layers that the original does not scan over."""
     before = find_layers(subject, subject.original.forward)
     found = (find_layers(subject, program) for program in programs)
     return before is not None and any(each is not None and each.scanned - before.scanned for each in found)
 
 
 def missing_layers(before: Layers, after: Layers) -> str | None:
-    """The layers that only the original applies, in words; None where there is none."""
+    """Describe the layers that only the original applies; None if there are no such layers."""
     missing = sorted(before.applied - after.applied)
     if not missing:
         return None
@@ -74,9 +74,9 @@ def _find(program: ClosedJaxpr, names: Sequence[str | None], layers: Sequence[La
 
 
 class _Reader(Numbering):
-    """Notes which parameters each equation inside a scan reads.
+    """Records the parameters that each equation inside a scan reads.
 
-    `names` are None, and so are `layers`, for what is no parameter of the model.
+    `names` and `layers` are None for inputs that are not parameters of the model.
     """
 
     def __init__(self, names: Sequence[str | None], layers: Sequence[Layer | None]) -> None:
@@ -87,17 +87,17 @@ class _Reader(Numbering):
         self.single: set[Layer] = set()
 
     def layer(self, node: int) -> Layer | None:
-        """The layer of a node that is a parameter."""
+        """Return the layer of a node that is a parameter."""
         index = self.index(node)
         return None if index is None else self.layers[index]
 
     def name(self, node: int) -> str | None:
-        """The key path of a node that is a parameter."""
+        """Return the key path of a node that is a parameter."""
         index = self.index(node)
         return None if index is None else self.names[index]
 
     def index(self, node: int) -> int | None:
-        """Which input a node is."""
+        """Return the input number of a node."""
         index = self.table.params[node] if self.table.op[node] == "input" else None
         return index if isinstance(index, int) else None
 

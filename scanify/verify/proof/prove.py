@@ -1,9 +1,8 @@
-"""The proof: two traced programs of the same inputs compute the same for all inputs of these shapes and dtypes.
+"""The proof that two traced programs of the same inputs are equal for all inputs of these shapes and dtypes.
 
 Both jaxprs are numbered in one table (`scanify.jaxpr`); outputs with the same number are the same expression of the
-inputs. Equal means equal as jaxprs define them: elementwise and bit for bit, but for the order in which cotangents of
-one value are summed (`scanify.jaxpr.rules.combine.add_any`). No code of the user runs, and nothing is computed but
-indices.
+inputs. Equal means equal as jaxprs define them: elementwise and bit for bit, except for the order in which cotangents
+of one value are summed (`scanify.jaxpr.rules.combine.add_any`). No user code runs, and only indices are computed.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +21,12 @@ Files = Callable[[str], str | None]
 
 @dataclass(frozen=True)
 class Proof:
-    """What was shown of two programs.
+    """The result of comparing two programs.
 
-    equal: per output, whether the values are proved equal. avals_equal: per output, whether shape, dtype and weak
-    type are the same. effects_equal: whether effects (prints, callbacks) happen with the same operands in the same
-    order. difference: the first operation that differs, where some value or effect is not proved equal.
-    not_understood: what the prover could not read, where that may be why; it is empty where everything is proved.
+    equal: per output, whether the values are proved equal. avals_equal: per output, whether shape, dtype and weak type
+    are the same. effects_equal: whether effects (prints, callbacks) happen with the same operands in the same order.
+    difference: the first operation that differs, if some value or effect is not proved equal. not_understood: parts
+    that the prover could not read, if that may be the reason; empty if everything is proved.
     """
 
     equal: tuple[bool, ...]
@@ -38,7 +37,7 @@ class Proof:
 
     @property
     def proved(self) -> bool:
-        """Whether all values and effects are equal. Avals are reported apart: a weak type changes no value here."""
+        """Return whether all values and effects are equal. Avals are separate: weak types change no values."""
         return all(self.equal) and self.effects_equal
 
 
@@ -53,18 +52,18 @@ def prove(
     tangents: int = 0,
     readings: Readings | None = None,
 ) -> Proof:
-    """Compares two `ClosedJaxpr`s with the same inputs.
+    """Compare two `ClosedJaxpr`s with the same inputs.
 
     Args:
         before: the original program, in messages "the loop".
-        after: the rewritten program; it stacks what it scans over itself.
+        after: the rewritten program; it stacks its xs itself.
         inputs: the key path of each input, `.blocks[3].attn.weight`.
         layers: the index of the layer that each input belongs to, or None.
-        files: the name to show for a file of the user's source, or None for a file that is not (default: show none).
-        cotangents: how many inputs, the last ones, are cotangents of outputs: the programs compute derivatives in
-            reverse mode, and adding to zeros what depends on these is a sum of cotangents.
-        tangents: how many inputs, the last ones, are tangents of others, to which zeros may be added.
-        readings: what was read of `before` when it was compared with others (default: nothing).
+        files: returns the displayed name of a file of the user's source, or None for other files (default: show none).
+        cotangents: the number of inputs, from the end, that are cotangents of outputs: the programs compute
+            derivatives in reverse mode, and adding zeros to values that depend on these is a sum of cotangents.
+        tangents: the number of inputs, from the end, that are tangents of others, to which zeros may be added.
+        readings: readings of `before` from other comparisons (default: none).
 
     Raises:
         ScanifyError: the programs have different inputs or numbers of outputs, so there is nothing to compare.
@@ -114,7 +113,7 @@ def _check(before: Any, after: Any, inputs: Sequence[str], layers: Sequence[int 
 
 
 def _shared_scans(readings: Readings, before: Any, after: Any, derived: Derived) -> frozenset[Any]:
-    """Scans that stand in both programs: they need not be unrolled to be compared (`scanify.jaxpr.rules.control`)."""
+    """Return scans in both programs, which need not be unrolled to be compared (`scanify.jaxpr.rules.control`)."""
     if not (_has_scan(before.jaxpr) and _has_scan(after.jaxpr)):
         return frozenset()
     old, new = readings.original(before, None, derived), readings.read(after, None, derived)

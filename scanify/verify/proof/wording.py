@@ -1,4 +1,4 @@
-"""Nodes of a value table in words: what they are, where they stand in the source, which layer they belong to."""
+"""Nodes of a value table in words: their operation, source line and layer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ import numpy as np
 from scanify.jaxpr.table import Place, Table
 from scanify.verify.verdict import Difference, Operation
 
-# numpy's kinds of dtype, as a reader calls a literal; bfloat16 and its like have kind "V".
+# The names of numpy's kinds of dtype for literals; bfloat16 and similar types have kind "V".
 KINDS = {"f": "float", "i": "int", "u": "int", "b": "bool", "c": "complex"}
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Two programs in one table: where each computed a node first, and what the inputs are called."""
+    """Two programs in one table: the place where each computed a node first, and the names of the inputs."""
 
     table: Table
     places_before: Mapping[int, Place]
@@ -26,7 +26,7 @@ class Programs:
 
 
 class Words:
-    """Says what two nodes are and how they differ."""
+    """Describes two nodes and their difference."""
 
     def __init__(self, programs: Programs) -> None:
         self.programs = programs
@@ -35,9 +35,10 @@ class Words:
     def difference(
         self, before: int, after: int, reader: int | None, shown: int | None, other: int | None
     ) -> Difference:
-        """How the node `after` differs from `before`, which it stands for and which `reader` reads (None: an output).
+        """Describe how the node `after` differs from `before`, which it replaces and which `reader` reads (None: an
+        output).
 
-        `shown` and `other` are the operations to show of the two programs, where those are not the nodes themselves.
+        `shown` and `other` are the displayed operations of the two programs, if they are not the nodes themselves.
         """
         programs = self.programs
         layer = self.layer(before if shown is None else shown, before)
@@ -49,7 +50,7 @@ class Words:
         return Difference(start + self._how(before, after, reader), old, new)
 
     def unread(self, layer: int, leaves: list[int], reader: int, after: int | None) -> Difference:
-        """A layer of which the rewritten version reads nothing."""
+        """Describe a layer of which the rewritten version reads nothing."""
         more = f" and {len(leaves) - 1} more of its inputs are" if len(leaves) > 1 else " is"
         what = f"layer {layer} is never applied: {self.name(leaves[0])}{more} not read"
         programs = self.programs
@@ -80,7 +81,7 @@ class Words:
         return f"uses {self.what(after)} where the loop uses {self.what(before)}"
 
     def _reads(self, above: int, below: int) -> bool:
-        """Whether a node near below `above` is `below`: the statement that one version lacks."""
+        """True if a node near below `above` is `below`: the statement that one version lacks."""
         near = {above}
         for _ in range(8):
             if below in near:
@@ -113,13 +114,13 @@ class Words:
         return str(place.equation.primitive.name) if place is not None else self.table.op[node]
 
     def name(self, leaf: int) -> str:
-        """The key path of an input."""
+        """Return the key path of an input."""
         index = self.table.params[leaf]
         assert isinstance(index, int)
         return self.programs.names[index]
 
     def what(self, node: int) -> str:
-        """A node as a phrase: an input's key path, a literal's value, or what computes it."""
+        """Describe a node by a phrase: an input's key path, a literal's value, or its operation."""
         table = self.table
         op = table.op[node]
         if op == "input":
@@ -144,18 +145,18 @@ class Words:
         return f"{self._verb(node)} {self.aval(node)}"
 
     def aval(self, node: int) -> str:
-        """dtype[shape] of a node."""
+        """Return dtype[shape] of a node."""
         return f"{self.table.dtype[node]}[{','.join(map(str, self.table.shape[node]))}]"
 
     def operation(self, node: int, places: Mapping[int, Place], layer: int | None) -> Operation:
-        """The operation that computes a node in one program, with its line in the user's source."""
+        """Return the operation that computes a node in one program, with its line in the user's source."""
         place = places.get(node) or self.table.made[node]
         if place is None or self.table.op[node] in ("input", "fill", "const"):
             return Operation(self.what(node), layer=layer)
         return self.at(place, layer)
 
     def at(self, place: Place, layer: int | None = None) -> Operation:
-        """The operation at a place in a program, with its line in the user's source."""
+        """Return the operation at a place in a program, with its line in the user's source."""
         file, line = self._line(place)
         outputs = [variable.aval for variable in place.equation.outvars]
         text = place.equation.primitive.name
@@ -164,9 +165,9 @@ class Words:
         return Operation(text, file, line, layer)
 
     def layer(self, *nodes: int) -> int | None:
-        """The layer of the nearest input that belongs to one, looking from a node towards the inputs.
+        """Return the layer of the nearest input with a layer, going from a node towards the inputs.
 
-        Where there is none (what is made of keys alone), the layer that the original program reads from next.
+        Without one (for values made of keys alone), the layer that the original program reads from next.
         """
         table = self.table
         level = set(nodes)
@@ -194,12 +195,11 @@ class Words:
         return None
 
     def _line(self, place: Place) -> tuple[str | None, int | None]:
-        """The user's line of an equation: its own, or that of a call around it.
+        """Return the user's line of an equation: its own, or the line of an enclosing call.
 
-        The jaxpr of a jitted function of jax (`jnp.where`) is traced once, and remembers the line of its first use;
-        such an equation stands no deeper in the user's code than the call does, so the call's line is the right one.
-        Other jaxprs (of a scan, of remat) are traced for the call they are in, and those under remat remember no
-        frame outside of it.
+        The jaxpr of a jitted function of jax (`jnp.where`) is traced once, and records the line of its first use; such
+        an equation is no deeper in the user's code than the call, so the call's line is the right one. Other jaxprs (of
+        a scan, of remat) are traced for their call, and those under remat record no frame outside of it.
         """
         best: list[tuple[str, int]] = []
         jitted = False
@@ -211,7 +211,7 @@ class Words:
         return best[-1] if best else (None, None)
 
     def _frames(self, equation: Any) -> list[tuple[str, int]]:
-        """The frames of the user's source, outermost first, by the names they are shown with."""
+        """Return the frames of the user's source, outermost first, by their displayed names."""
         traceback = getattr(equation.source_info, "traceback", None)
         files = self.programs.files
         if traceback is None or files is None:
@@ -225,5 +225,5 @@ class Words:
 
 
 def _number(scalar: np.ndarray[Any, Any]) -> str:
-    """A scalar as a reader would write it: the shortest decimal that gives the same number in its dtype."""
+    """Write a scalar as the shortest decimal that gives the same number in its dtype."""
     return str(scalar.item()) if scalar.dtype == np.float64 or scalar.dtype.kind != "f" else str(scalar[()])

@@ -15,21 +15,21 @@ FIRST_DIFFERENCE = "first operation that differs: "
 
 
 def show_operation(operation: Operation) -> str:
-    """`dot_general (8, 64) float32 at model.py:41 (layer 3)`."""
+    """Return `dot_general (8, 64) float32 at model.py:41 (layer 3)`."""
     where = f" at {operation.file}:{operation.line}" if operation.file and operation.line else ""
     layer = f" (layer {operation.layer})" if operation.layer is not None else ""
     return f"{operation.text}{where}{layer}"
 
 
 def show_difference(difference: Difference) -> str:
-    """What differs, and the operation of each version."""
+    """Describe a difference, with the operation of each version."""
     sides = [("original", difference.before), ("rewritten", difference.after)]
     shown = [f"{name}: {show_operation(op)}" for name, op in sides if op is not None]
     return difference.what + (f" ({'; '.join(shown)})" if shown else "")
 
 
 def unproved(proof: Proof) -> str:
-    """Why a proof was not reached."""
+    """Describe why there is no proof."""
     parts = []
     if proof.difference is not None:
         parts.append(FIRST_DIFFERENCE + show_difference(proof.difference))
@@ -41,7 +41,7 @@ def unproved(proof: Proof) -> str:
 
 
 def raised(error: Exception, files: Callable[[str], str | None] | None) -> str:
-    """An exception of user code: its type, its message, and the last line of the user's files that it came through."""
+    """Describe an exception of user code: type, message, and the last of the user's lines in its traceback."""
     where = ""
     for frame in traceback.extract_tb(error.__traceback__):
         shown = files(frame.filename) if files is not None else None
