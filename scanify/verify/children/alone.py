@@ -1,8 +1,8 @@
-"""Each version in a process of its own, that says what the version is where the other one has never been.
+"""Run each version in a process of its own, to check that it is the same without the other one.
 
-What a version does to jax, to a registry or to a setting reaches whatever runs after it in one process. So each is
+A version's effects on jax, a registry or a setting reach everything that runs after it in one process. So each is
 loaded, built and traced once more in a process that has imported jax and nothing of the user's, forked before the
-user's code runs; it answers digests. Where one differs from what was compared, there is no verdict.
+user's code runs; it answers digests. If one differs from the compared program, there is no verdict.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from scanify.verify.programs.witness import RAISED
 from scanify.verify.values.arrays import plain, struct
 
 NAMES = ("original", "rewritten")
-# Gives the case of a version, for a variant of it by its number: what `compare_case` is given.
+# Returns the function that builds variants of a version's case, by number, for `compare_case`.
 Load = Callable[[str], Callable[[int], Any]]
 
 
 class Alone:
-    """The `Witness` of a comparison: both processes, each asked in its turn.
+    """The `Witness` of a comparison: sends requests to both processes.
 
-    Making one forks, so it must be made before the user's code runs.
+    Creating one forks, so it must be created before the user's code runs.
     """
 
     def __init__(self, load: Load, *, abstract: bool, lifeline: int) -> None:
@@ -54,7 +54,7 @@ class Alone:
     def _start(self, name: str, load: Load, abstract: bool, lifeline: int) -> socket.socket:
         here, there = socket.socketpair()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of jax about threads: no backend has been started
+            warnings.simplefilter("ignore")  # by jax about threads: no backend has been started
             sys.stdout.flush()
             sys.stderr.flush()
             child = os.fork()
@@ -74,12 +74,12 @@ class Alone:
             os._exit(0)
 
     def variant(self, number: int) -> None:
-        """The variant of the case that is compared next, by its number."""
+        """Set the number of the variant of the case that is compared next."""
         self._variant = number
         self._asked = {name: [] for name in NAMES}
 
     def built(self, before: Built, after: Built) -> None:
-        """Both versions build the variant, one after the other, as they may write to the same file."""
+        """Let both versions build the variant, one after the other, since they may write to the same file."""
         for name, each in zip(NAMES, (before, after), strict=True):
             streams = None if each.streams is None else to_json(each.streams)
             request = {"build": self._variant, "streams": streams}
@@ -87,7 +87,7 @@ class Alone:
             self._answer(name)
 
     def matched(self, found: Correspondence, avals: Sequence[Any]) -> None:
-        # The leaves of the original are its own mostly.
+        # The leaves of the original are mostly its own.
         shared = [_spelled(aval) for aval in avals]
         for name, recipes in zip(NAMES, (found.before, found.recipes), strict=True):
             if recipes is not None:
@@ -95,7 +95,7 @@ class Alone:
                 self._send(name, {"recipes": made, "avals": shared})
 
     def saw(self, version: str, job: Job, digest: str) -> None:
-        """Ask for the digest of a program of a version; what it answers is looked at in the end."""
+        """Request the digest of a program of a version; the answers are read at the end."""
         request = {"job": to_json(job)}
         self._ask(version, _WHAT[job.kind], digest, request)
 
@@ -122,7 +122,7 @@ class Alone:
 
     def _compared(self, name: str, at: int) -> str | None:
         what, expected = self._asked[name][at]
-        if at:  # the first, what was built, has been answered
+        if at:  # the first one, for the build, has been answered
             expected = _said(self._files[name].readline(), expected)
         if not expected.startswith(_ODD):
             return None
@@ -149,7 +149,7 @@ _WHAT = {
 
 
 def _said(line: str, expected: str) -> str:
-    """`expected` where that was answered; otherwise `_ODD`, and what was raised in place of an answer."""
+    """Return `expected` if that was the answer; otherwise `_ODD`, and the error in place of an answer."""
     try:
         answer = json.loads(line)
     except ValueError:
@@ -160,14 +160,14 @@ def _said(line: str, expected: str) -> str:
 
 
 def built_digest(built: Built) -> str:
-    """The digest of the arrays that a case gave, or of the program that computes them."""
+    """Return the digest of the arrays of a case, or of the program that computes them."""
     if built.constructor is not None:
         return digest(built.constructor)
     return digest(tuple(plain(leaf) for leaf in built.arrays), tuple(str(struct(leaf)) for leaf in built.arrays))
 
 
 def _spelled(aval: Any) -> list[Any]:
-    """An aval as JSON: shape, the name of the dtype or of the implementation of a key, and whether it is weak."""
+    """Return an aval as JSON: shape, the name of the dtype or of a key's implementation, and whether it is weak."""
     key = bool(jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key))
     name = str(aval.dtype._impl.name) if key else str(aval.dtype)
     return [list(aval.shape), name, key, bool(getattr(aval, "weak_type", False))]
@@ -180,7 +180,7 @@ def _aval(spelled: list[Any]) -> jax.ShapeDtypeStruct:
 
 
 def _serve(there: socket.socket, load: Load, name: str, abstract: bool) -> None:
-    """Answer what is asked for as long as somebody asks."""
+    """Answer requests until the other end closes."""
     answerer = _Answerer(load, name, abstract)
     with there.makefile("r", encoding="utf-8") as asked:
         for line in asked:

@@ -1,4 +1,4 @@
-"""One version's case, ready to be called: with the version's module and the arguments of one variant of it."""
+"""One version's case, ready to be called: with the version's module and the arguments of one variant."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from scanify.verify.versions.overlay import Overlay
 class CaseBuild:
     """Calls one version's case, with the arguments of one variant of it.
 
-    What ends the comparison stays in `error`, whoever catches the exception. An exception that only the rewritten
-    version raises does not end it, it is a verdict for the comparer; `raised` and `told` are for when it passes it on.
-    `loops` are those that the call is known to run.
+    An error that ends the comparison is kept in `error`, whoever catches the exception. An exception that only the
+    rewritten version raises does not end it, it is a verdict for the comparer; `raised` and `told` are for when the
+    comparer passes it on. `loops` are the loops that the call is known to run.
     """
 
     spec: CaseSpec
@@ -44,27 +44,27 @@ class CaseBuild:
 
     @property
     def mapping(self) -> object:
-        """What the case says of its parameters (`scanify.verify.cases.mapping`); None where it says nothing."""
+        """Return the case's mapping of parameters (`scanify.verify.cases.mapping`); None if it has none."""
         return getattr(self.function, "mapping", None)
 
     @property
     def optimizer(self) -> Any:
-        """With what the case trains; None where it does not say."""
+        """Return the optimizer of the case; None if it has none."""
         return optimizer_of(getattr(self.function, "optimizer", None), self.module)
 
     @property
     def loss(self) -> Any:
-        """The loss of a call, from its output and its arguments (`scanify.verify.training.train`); None if unsaid."""
+        """Return the case's loss, a function of output and arguments (`scanify.verify.training.train`), or None."""
         return getattr(self.function, "loss", None)
 
     @property
     def shardings(self) -> Any:
-        """Where the arrays of the loop version lie on a mesh (`scanify.verify.mesh.shardings`); None where unsaid."""
+        """Return the case's rule for shardings on a mesh (`scanify.verify.mesh.shardings`), or None."""
         return getattr(self.function, "shardings", None)
 
     @property
     def pipeline(self) -> Any:
-        """The axis of the mesh that the layers of stacks are cut over; None where unsaid."""
+        """Return the mesh axis over which the layers of stacks are split; None if unset."""
         return getattr(self.function, "pipeline", None)
 
     def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -87,9 +87,8 @@ class CaseBuild:
             raise self.error from None
 
     def with_other_keys(self, keys: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-        """What the case returns with other `keys` (`scanify.verify.cases.other_keys.Keys`) than those that it makes;
-        None if it makes none.
-        """
+        """Return the result of the case with other `keys` (`scanify.verify.cases.other_keys.Keys`) than its own; None
+        if it makes none."""
         arguments, given = moved_in(self.arguments, keys)
         with other_keys(vars(self.cases), self._is_models, keys) as made, self.overlay.active(self.version):
             returned = check_returned(self.function(self.module, **arguments), self.spec)
@@ -101,7 +100,7 @@ class CaseBuild:
 
 
 def told_of(error: BaseException, failing: str, overlay: Overlay) -> CaseError:
-    """What the user's code raised, for the author of the case: what was done then, and the lines of theirs."""
+    """Convert an error of the user's code for the author of the case: the failed step, and the user's lines."""
     if isinstance(error, CaseError):
         return error
     ended = ", as it calls sys.exit" if isinstance(error, SystemExit) else ""

@@ -51,9 +51,9 @@ def message_of(error: BaseException) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Loaded:
-    """One version's module, its case and the file that it is in, and the arguments of the case's variants.
+    """One version's module, its case and its file, and the arguments of the case's variants.
 
-    `closure` are the files that importing the module alone has loaded.
+    `closure` are the files loaded by importing the module alone.
     """
 
     version: Version
@@ -82,7 +82,7 @@ class CaseProcess:
             return (CaseResult(self.request.case.text, error=message_of(error)),)
 
     def results(self) -> Iterator[CaseResult]:
-        """One result for each variant of the case. What it takes to load the case is part of the first."""
+        """Yield one result for each variant of the case. The time to load the case is part of the first."""
         compare = self._timed("import jax", self._comparer)
         if self.lifeline is not None and compare.__name__ == "compare_case":
             self.alone = Alone(self._load_alone, abstract=self.request.abstract, lifeline=self.lifeline)
@@ -99,7 +99,7 @@ class CaseProcess:
                 yield replace(result, case=self.request.case.text, variant=variant, seconds=seconds, notes=notes)
 
     def pairs(self, settings: Settings) -> Iterator[tuple[Variant, CaseBuild, CaseBuild]]:
-        """Load both versions; yield each variant of the case, in words, with what builds it in both."""
+        """Load both versions; yield each variant of the case, in words, with its builds in both."""
         before = self._timed("load original", lambda: self._load(self.overlay.original))
         settings.undo(self.overlay.original)
         after = self._timed("load rewritten", lambda: self._load(self.overlay.rewritten))
@@ -113,7 +113,7 @@ class CaseProcess:
 
     @contextmanager
     def _certified(self, variant: tuple[tuple[str, str], ...]) -> Iterator[dict[str, Any]]:
-        """Give the comparer a certificate to add its proofs to; it is written if all is `good`."""
+        """Give the comparer a certificate to add its proofs to; it is written if the result is `good`."""
         given: dict[str, Any] = {}
         if self.request.certificates is None:
             yield given
@@ -124,7 +124,7 @@ class CaseProcess:
             self._timed("certificate", lambda: given["certificate"].write(self.request.certificates))
 
     def _load_alone(self, name: str) -> Callable[[int], CaseBuild]:
-        """Load one version in a process of its own, which stays as it is from then on."""
+        """Load one version in a process of its own, which then keeps it."""
         version = self.overlay.original if name == self.overlay.original.name else self.overlay.rewritten
         self.overlay.__enter__()
         users_modules(self.overlay.is_users).__enter__()
@@ -206,7 +206,7 @@ class CaseProcess:
     def _comparer(self) -> Callable[..., CaseResult]:
         if self.request.mesh:
             virtual_devices(self.request.mesh)
-        for library in ("jax", "equinox"):  # Before the user's directories are on the path, with their `profile.py`.
+        for library in ("jax", "equinox"):  # before the user's directories, with their `profile.py`, are on the path
             try:
                 importlib.import_module(library)
             except Exception as error:
@@ -272,7 +272,7 @@ class CaseProcess:
             version = self.overlay.version_of(frame)
             if version is not None:
                 return self._raised(error, version)
-        for build in (before, after):  # No line of the user's took part, as when the model is a library's own layer.
+        for build in (before, after):  # no line of the user's is involved, as in a library's own layer
             told = self._called(build)
             if told is not None:
                 return told

@@ -1,4 +1,4 @@
-"""The child process: it runs one case and nothing else, and everything of the user's that runs, runs here."""
+"""The child process: it runs one case and nothing else, and all user code runs here."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from scanify.verify.versions.versions import consulted_by, consulting_of, read_o
 
 
 def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
-    """Read a request, run it, write the response and end; `process.run_child` gives the descriptors."""
+    """Read a request, run it, write the response and end; the descriptors come from `process.run_child`."""
 
     def answer(request: Request) -> Response:
         with listening(lambda step: _send_step(response_fd, step)):
@@ -39,15 +39,14 @@ def _send_step(response_fd: int, step: str) -> None:
 
 
 def run_case(request: Request) -> tuple[CaseResult, ...]:
-    """Run the case in this process, each of its variants. Whatever goes wrong is the `error` of a result."""
+    """Run the case in this process, in each of its variants. Errors are returned as the `error` of a result."""
     return respond(request).results
 
 
 def respond(request: Request, lifeline: int | None = None) -> Response:
-    """The results of `run_case`, and what both versions have imported for them.
+    """Return the results of `run_case`, and the files that both versions imported for them.
 
-    With a `lifeline`, in a process that may be forked, each version is also looked at alone
-    (`scanify.verify.children.alone`).
+    With a `lifeline`, in a process that may fork, each version is also run alone (`scanify.verify.children.alone`).
     """
     try:
         run = _process_for(request, lifeline)

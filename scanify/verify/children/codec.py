@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON values and back, by their type hints, for what crosses a process boundary."""
+"""Frozen dataclasses to JSON values and back, by their type hints, to cross process boundaries."""
 
 import base64
 import types
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def to_json(value: object) -> Any:
-    """`value` as what `json.dumps` takes.
+    """Convert `value` for `json.dumps`.
 
     Dataclasses become objects by field name, enumerations their values, tuples lists, paths strings, bytes base64.
     Raises TypeError for any other type.
@@ -32,7 +32,7 @@ def to_json(value: object) -> Any:
 
 
 def from_json(kind: type[T], value: Any) -> T:
-    """The `kind` that `to_json` turned into `value`. Raises TypeError or ValueError where it is not one."""
+    """Invert `to_json` for a value of type `kind`. Raises TypeError or ValueError if it is not one."""
     decoded: T = _decode(kind, value)
     return decoded
 

@@ -1,4 +1,4 @@
-"""A child process together with everything it started: their memory, and their end."""
+"""A child process with all processes it started: their memory, and their termination."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ class _Process:
 
 
 def members(leader: int) -> list[int]:
-    """The process `leader`, a session leader, the others of its session, and all their descendants."""
+    """Return the process `leader`, a session leader, the others of its session, and all their descendants."""
     processes = _processes()
     found = {one.pid for one in processes if leader in (one.pid, one.session, one.group)}
     while more := {one.pid for one in processes if one.parent in found} - found:
@@ -29,7 +29,7 @@ def members(leader: int) -> list[int]:
 
 
 def resident_bytes(leader: int) -> int:
-    """Bytes of memory that the processes around `leader` keep resident; pages that they share count once.
+    """Return the resident bytes of the processes around `leader`; shared pages count once.
 
     Address space is no measure here: XLA and CUDA reserve much more than they use.
     """
@@ -42,8 +42,8 @@ def resident_bytes(leader: int) -> int:
 
 
 def kill(leader: int) -> None:
-    """End `leader` and everything around it at once. The caller still has to wait for the leader."""
-    for _ in range(20):  # A process may start another one between the look and the signal.
+    """Kill `leader` and everything around it at once. The caller still has to wait for the leader."""
+    for _ in range(20):  # a process may start another one between the listing and the signal
         alive = [pid for pid in members(leader) if not _is_zombie(pid)]
         if not alive:
             return
@@ -54,8 +54,8 @@ def kill(leader: int) -> None:
 
 
 def kill_below(parent: int) -> None:
-    """End all descendants of a process at once, and none of itself."""
-    for _ in range(200):  # each of them may start another one between the look and the signal
+    """Kill all descendants of a process at once, but not the process itself."""
+    for _ in range(200):  # each of them may start another one between the listing and the signal
         found = [pid for pid in members(parent) if pid != parent and not _is_zombie(pid)]
         if not found:
             return
@@ -74,7 +74,7 @@ def _processes() -> list[_Process]:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat after the command (whose name may hold spaces): state, ppid, pgrp, session, ..."""
+    """Return the fields of /proc/PID/stat after the command, which may contain spaces: state, ppid, pgrp, ..."""
     try:
         return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -109,7 +109,7 @@ def _ps(columns: str) -> list[list[int]]:
 
 
 def _processes_by_ps() -> list[_Process]:
-    # The `sess` column of macOS is a kernel address; the process group stands in for the session.
+    # The `sess` column of macOS is a kernel address; the process group replaces the session.
     return [_Process(pid, parent, group, group) for pid, parent, group in _ps("pid=,ppid=,pgid=")]
 
 

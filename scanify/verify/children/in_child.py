@@ -1,4 +1,4 @@
-"""What a child process does around its work: it reads one request, writes one answer, and ends whatever may keep it."""
+"""Common code of child processes: read one request, write one answer, and end despite anything that would delay it."""
 
 import gc
 import json
@@ -16,7 +16,7 @@ from scanify.verify.children.codec import from_json, to_json
 
 Asked = TypeVar("Asked")
 
-# Seconds to be ended by another process first.
+# Seconds to wait for being ended by another process.
 _GIVEN = 2.0
 
 
@@ -26,17 +26,17 @@ def serve(
     target: Callable[[Asked], Path],
     answer: Callable[[Asked], object],
 ) -> None:
-    """Read a request of a kind, write what `answer` gives for it and a newline, and end the process.
+    """Read a request of a kind, write the result of `answer` and a newline, and end the process.
 
-    `descriptors` are those of the request, of the response, and of the pipe that closes when the parent ends
-    (`scanify.verify.children.process` gives them); `target` says what the user's code sees as the script that runs.
+    `descriptors` are the request's, the response's, and the one of the pipe that closes when the parent ends (from
+    `scanify.verify.children.process`); `target` returns the script that the user's code sees in `sys.argv`.
     """
     request_fd, response_fd, lifeline_fd = descriptors
     own = os.getpid()
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
     threading.Thread(target=end_with_parent, args=(lifeline_fd,), daemon=True).start()
-    with suppress(OSError):  # If memory runs out before the parent sees it, the kernel should choose this process.
+    with suppress(OSError):  # if memory runs out before the parent notices, the kernel should choose this process
         Path("/proc/self/oom_score_adj").write_text("1000")
     with os.fdopen(request_fd, encoding="utf-8") as stream:
         request = from_json(kind, json.load(stream))
@@ -44,7 +44,7 @@ def serve(
     sys.dont_write_bytecode = True
     sys.argv = [str(target(request))]
     response = answer(request)
-    if os.getpid() != own:  # The user's code forked, and this is the copy.
+    if os.getpid() != own:  # the user's code forked, and this is the copy
         os._exit(0)
     with os.fdopen(response_fd, "w", encoding="utf-8") as stream:
         stream.write(json.dumps(to_json(response)) + "\n")
@@ -53,9 +53,9 @@ def serve(
 
 
 def end_with_parent(lifeline: int) -> None:
-    """Wait for the parent's end of a pipe to close, then end this process and all it started.
+    """Wait for the parent's end of a pipe to close, then kill this process and all it started.
 
-    Whoever supervises this process sees that, too, and ends more; it is given time for that.
+    The supervisor of this process notices that, too, and ends more; it gets time for that.
     """
     with suppress(OSError):
         os.read(lifeline, 1)

@@ -1,4 +1,4 @@
-"""How long a case may run and how much memory it may take."""
+"""Limits on the run time and memory of a case."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Limits:
 
 
 def parse_memory(text: str) -> int:
-    """The bytes that `8GiB`, `500 MB` or `1073741824` stand for. Raises ScanifyError for anything else."""
+    """Return the bytes for `8GiB`, `500 MB` or `1073741824`. Raises ScanifyError for anything else."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
     units = {name.lower(): size for name, size in _UNITS.items()}
     if match is None or match[2].lower() not in units or float(match[1]) == 0:
@@ -30,7 +30,7 @@ def parse_memory(text: str) -> int:
 
 
 def human_bytes(count: int) -> str:
-    """`count` in binary units with three digits: `512 B`, `36.8 MiB`, `1.75 GiB`."""
+    """Return `count` in binary units with three digits: `512 B`, `36.8 MiB`, `1.75 GiB`."""
     size = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:

@@ -1,4 +1,4 @@
-"""A process that runs exported programs at values, and is ended where one of them does not end.
+"""A process that runs exported programs at values, and is killed if one of them does not end.
 
 It imports nothing of the user's, and ends when its parent closes its end of the pipe.
 """
@@ -25,7 +25,7 @@ _BOOT = "import sys; sys.path.append({root!r}); from scanify.verify.children.poi
 
 
 class Points:
-    """The parent's side: one process at a time, started when a program is to be run."""
+    """The parent's side: one process at a time, started to run a program."""
 
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
@@ -33,9 +33,9 @@ class Points:
         atexit.register(self.end)
 
     def run(self, program: bytes, values: Sequence[Any], seconds: float) -> list[Any]:
-        """Return what an exported program gives for arrays of NumPy.
+        """Return the results of an exported program for NumPy arrays.
 
-        Raises TimeoutError if that takes longer than `seconds`, and RuntimeError with what the program raised.
+        Raises TimeoutError if that takes longer than `seconds`, and RuntimeError with the error of the program.
         """
         if self._child is None or self._child.poll() is not None:
             self._start()
@@ -46,7 +46,7 @@ class Points:
         return found
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """End the process in any state."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
@@ -90,7 +90,7 @@ class Points:
 
 
 def main() -> None:
-    """Answer what comes on standard input; a thread reads it, which ends the process when the parent is gone."""
+    """Answer requests from standard input; the thread that reads them ends the process when the parent is gone."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     requests: queue.Queue[tuple[Any, ...]] = queue.Queue()

@@ -16,12 +16,12 @@ from scanify.verify.children import group
 from scanify.verify.children.limits import Limits
 
 _POLL = 0.05
-# jax takes three quarters of a GPU's memory as it starts, of which nothing is left for a child beside a training run or
-# another child (docs.jax.dev/en/latest/gpu_memory_allocation.html). Who has set it is heard.
+# jax takes three quarters of a GPU's memory on start, which leaves nothing for a child next to a training run or
+# another child (docs.jax.dev/en/latest/gpu_memory_allocation.html). A value set by the user has priority.
 _ENVIRONMENT = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 _KEPT = 32 * 1024
 
-# How a line begins that tells a step; no answer begins so.
+# The prefix of a line that reports a step; no answer begins so.
 _STEP = b'{"step": '
 
 _BOOT = (
@@ -32,7 +32,7 @@ _BOOT = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a child ended. `response` is its answer, None if it gave none; `stopped` the limit that ended it, if one did.
+    """How a child ended. `response` is its answer, None without one; `stopped` the limit that ended it, if any.
 
     `returncode` is negative for a signal, as in `subprocess`. `peak` is the most resident memory seen, in bytes.
     """
@@ -51,11 +51,11 @@ Notify = Callable[[str], None]
 def run_child(
     request: bytes, limits: Limits, module: str = "scanify.verify.children.child", notify: Notify = lambda step: None
 ) -> Outcome:
-    """Run `main` of `module` in a new process on `request`, until it answers, dies, or passes a limit.
+    """Run `main` of `module` in a new process on `request`, until it answers, dies, or exceeds a limit.
 
     `main(request_fd, response_fd, lifeline_fd)` reads the request from the first descriptor, writes its answer and a
     newline to the second, and ends itself when the third is closed at this end. Lines before the answer that are JSON
-    objects of one member, `step`, go to `notify`. Whatever way this function is left, the child and all it started
+    objects of one member, `step`, go to `notify`. However this function is left, the child and all processes it started
     are gone.
     """
     with tempfile.TemporaryFile() as sent:
@@ -83,7 +83,7 @@ def run_child(
 
 def _start(module: str, descriptors: tuple[int, int, int]) -> subprocess.Popen[bytes]:
     root = str(Path(__file__).resolve().parents[3])
-    # -P keeps the current directory, where a user's `types.py` may lie, off the path; -B writes no bytecode.
+    # -P keeps the current directory, which may contain a user's `types.py`, off the path; -B writes no bytecode.
     command = [sys.executable, "-P", "-B", "-u", "-c", _BOOT.format(root=root, module=module), *map(str, descriptors)]
     return subprocess.Popen(
         command,
@@ -120,7 +120,7 @@ class _Kept:
 
 
 class _Watch:
-    """One running child, read and measured in turns until it ends."""
+    """One running child, alternately read and measured until it ends."""
 
     def __init__(self, child: subprocess.Popen[bytes], answers: int, limits: Limits, notify: Notify) -> None:
         assert child.stdout is not None
@@ -140,9 +140,9 @@ class _Watch:
                 self._read(_POLL)
                 if (now := time.monotonic()) >= due:
                     stopped = self._passed()
-                    # Looking at every process of a busy machine must not take more than a twentieth of the time.
+                    # listing all processes of a busy machine must take at most a twentieth of the time
                     due = time.monotonic() + max(_POLL, 20 * (time.monotonic() - now))
-            for _ in range(64):  # What is still in the pipes; bounded, as a process the child left may write for ever.
+            for _ in range(64):  # the rest of the pipes; bounded, as a process the child left may write for ever
                 if not self._read(0):
                     break
         answer = bytes(self.answer) if self._answered() and stopped is None else None
@@ -159,7 +159,7 @@ class _Watch:
         return "time" if time.monotonic() - self.started > self.limits.seconds else None
 
     def _read(self, timeout: float) -> bool:
-        """Whether anything came within `timeout` seconds."""
+        """Return True if data came within `timeout` seconds."""
         if not self.selector.get_map():
             time.sleep(timeout)
             return False
@@ -177,7 +177,7 @@ class _Watch:
         return came
 
     def _tell_steps(self) -> None:
-        """Pass on the steps among the lines that came, and keep what comes after them."""
+        """Pass on the steps among the received lines, and keep the rest."""
         while self.answer.startswith(_STEP) and (end := self.answer.find(b"\n")) >= 0:
             line = bytes(self.answer[:end])
             del self.answer[: end + 1]

@@ -1,8 +1,8 @@
-"""A process around a child that ends with it, and with all that it started.
+"""A process around a child that ends with it, and with all processes that it started.
 
-A process whose parent has ended belongs to the first process of the machine, and one that has begun a session of its
-own is in no group of the child's: after a double fork and setsid nothing tells that it was a child's. On Linux a
-process can ask to be given such orphans, so here nothing gets lost; elsewhere what left its session may go on running.
+A process whose parent has ended belongs to the first process of the machine, and one that has started its own session
+is in no group of the child: after a double fork and setsid nothing shows that it was a child's. On Linux a process can
+adopt such orphans, so here none is lost; elsewhere processes that left the session may continue to run.
 """
 
 import ctypes
@@ -19,9 +19,9 @@ _POLL = 0.05
 
 
 def supervise(lifeline: int) -> None:
-    """Go on in a new process, which this one waits for, and ends with; return in the new one alone.
+    """Continue in a new process, which this one waits for, and ends with; return only in the new one.
 
-    Where `lifeline` closes at its other end, as the parent has ended, all is ended at once.
+    If `lifeline` closes at its other end, since the parent has ended, everything is killed at once.
     """
     _keep_orphans()
     sys.stdout.flush()
@@ -38,7 +38,7 @@ def supervise(lifeline: int) -> None:
 
 
 def _keep_orphans() -> None:
-    """Become the parent of every process below this one whose own parent ends, where the system can do that."""
+    """Become the parent of every process below this one whose own parent ends, if the system supports that."""
     if sys.platform != "linux":
         return
     with suppress(OSError, AttributeError):
@@ -46,7 +46,7 @@ def _keep_orphans() -> None:
 
 
 def _wait(child: int, lifeline: int) -> int | None:
-    """How the child ended; None where the parent has ended first."""
+    """Return the status of the child; None if the parent has ended first."""
     while True:
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -57,7 +57,7 @@ def _wait(child: int, lifeline: int) -> int | None:
 
 
 def _end_as(status: int | None) -> None:
-    """End as the child did."""
+    """End with the status of the child."""
     if status is not None and os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         with suppress(OSError, ValueError):

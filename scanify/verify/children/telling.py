@@ -1,4 +1,4 @@
-"""What the child is doing now, for the terminal of its parent."""
+"""Report the current step of the child to the terminal of its parent."""
 
 import contextvars
 from collections.abc import Callable, Iterator
@@ -23,16 +23,16 @@ _WORDS = {
 
 
 def tell(step: str, under: str = "") -> None:
-    """Say what comes next, by the name of a step and words on what it is for: `proving under nested`.
+    """Report the next step, by its name and a suffix: `proving under nested`.
 
-    Without a listener nobody hears it.
+    Without a listener it is dropped.
     """
     _SINK.get()(_WORDS.get(step, step) + under)
 
 
 @contextmanager
 def listening(sink: Callable[[str], None]) -> Iterator[None]:
-    """Inside, `sink` is told every step."""
+    """Pass every step to `sink` in this context."""
     token = _SINK.set(sink)
     try:
         yield
