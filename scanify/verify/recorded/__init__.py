@@ -1,1 +1,1 @@
-"""Evidence from a run of the user's own program: calls that it makes are recorded, and each is a case."""
+"""Evidence from a run of the user's own program: its calls are recorded, and each is a case."""

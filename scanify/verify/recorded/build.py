@@ -1,4 +1,4 @@
-"""One version's recorded call, ready to be called as a case is."""
+"""One version's recorded call, in the form of a case."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _NUMBERS = (bool, int, float, complex)
 
 @dataclass(eq=False)
 class RecordedBuild:
-    """Gives the model and the arguments of a recorded call, as `scanify.verify.children.case_build.CaseBuild` does.
+    """Builds the model and the arguments of a recorded call, like `scanify.verify.children.case_build.CaseBuild`.
 
-    `drawn` says of each array of the arguments, by name, whether it was a tracer in one of the versions: both get the
-    same values then. So do the arguments `traced`, which hold modules: both versions construct them, as the `at`-th
-    last of those that the run constructs like them. `untouched` is true if the versions differ in the functions that
-    are recorded alone. `loops` are those of the function that the rewritten version lacks.
+    `drawn` says for each array of the arguments, by name, whether it was a tracer in one of the versions: then both get
+    the same values. So do the arguments `traced`, which hold modules: both versions construct them, as the `at`-th last
+    of the similar ones that the run constructs. `untouched` is true if the versions differ only in the recorded
+    functions. `loops` are the loops of the function that the rewritten version lacks.
     """
 
     text: str
@@ -81,7 +81,7 @@ class RecordedBuild:
         return self.call.model(given, closure, axes, mapped), (), others
 
     def _lacks_axes(self, given: Mapping[str, Any]) -> bool:
-        """True if the call cannot be traced without the named axes that the run made it under."""
+        """Return True if the call cannot be traced without the named axes that the run made it under."""
         if not self.call.axes:
             return False
         model, _, others = self._whole(given)
@@ -89,7 +89,7 @@ class RecordedBuild:
             eqx.filter_eval_shape(lambda model, others: model(**others), model, others)
         except NameError as error:
             return any(name in str(error) for name, _ in self.call.axes)
-        except Exception:  # which the comparison reports
+        except Exception:  # the comparison reports it
             return False
         return False
 
@@ -102,7 +102,7 @@ class RecordedBuild:
         return jax.tree.unflatten(part.treedef, leaves)
 
     def start(self) -> Start:
-        """What the run shows of the initial parameters."""
+        """Return the evidence of the run on the initial parameters."""
         if self.untouched:
             return Start.SAME_SOURCE
         unseen = {name: part for name, part in self.call.given.items() if self.construction(name) is None}
@@ -113,7 +113,7 @@ class RecordedBuild:
         return Start.VALUES if unseen or closure else Start.CONSTRUCTED
 
     def construction(self, name: str) -> Construction | None:
-        """The construction of an argument: one that gives its very arrays, or else the `at`-th last one like it.
+        """Return the construction of an argument: one of its very arrays, or else the `at`-th last similar one.
 
         Since then the run may have changed values, or the dtype of floats. None if no such construction was seen.
         """
@@ -121,14 +121,14 @@ class RecordedBuild:
         return fitting[-min(self.at, len(fitting))] if fitting else None
 
     def alternatives(self) -> list[RecordedBuild]:
-        """The same call with each other construction that the tracers of its modules may come from."""
+        """Return the same call with each other construction that the tracers of its modules may come from."""
         most = max((len(self._fitting(name)) for name in self.traced & self.call.given.keys()), default=1)
         return [replace(self, at=at) for at in range(2, most + 1)]
 
     def _fitting(self, name: str) -> list[Construction]:
-        """The constructions before the call of a model like an argument, or those of its very arrays if there are any.
+        """Return the earlier constructions of models similar to an argument, or only those with its very arrays if any.
 
-        Of an argument that was traced in one of the versions, arrays have no values to compare.
+        If an argument was traced in one of the versions, its arrays have no values to compare.
         """
         if name not in self._made:
             part, seen = self.call.given[name], self.call.constructions.get(name, ())
@@ -137,7 +137,7 @@ class RecordedBuild:
                 try:
                     with self.overlay.active(self.version):
                         made = self._constructed(each, part)
-                except Exception:  # with values of tracers that were drawn, the user's constructor may raise
+                except Exception:  # with values drawn for tracers, the user's constructor may raise
                     continue
                 if _is_like(made, part):
                     fitting.append(each)
@@ -154,7 +154,7 @@ class RecordedBuild:
         )
 
     def with_other_keys(self, keys: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-        """The same call with modules made from other `keys`; None if their constructors neither take nor make any."""
+        """Return the same call with modules made from other `keys`; None if no constructor takes or makes any."""
         made = {name: self.construction(name) for name in self.call.given}
         arguments = {name: each.arguments.restored() for name, each in made.items() if each is not None}
         with other_keys({}, self._is_models, keys) as shifted, self.overlay.active(self.version):
@@ -171,12 +171,12 @@ class RecordedBuild:
 
 
 def _seed(name: str) -> int:
-    """Where values of tracers are drawn from: the same for an argument of this name in both versions."""
+    """Return the seed for values of tracers: the same for an argument of this name in both versions."""
     return zlib.crc32(name.encode())
 
 
 def _is_like(made: Any, part: Snapshot) -> bool:
-    """True if a module is what was recorded in everything but the values of arrays, static fields included."""
+    """True if a module equals the recorded one in everything but the values of arrays, including static fields."""
     leaves, treedef = jax.tree.flatten(made)
     if len(leaves) != len(part.leaves) or not all(map(_may_be, leaves, part.leaves)):
         return False
@@ -189,7 +189,7 @@ def _is_like(made: Any, part: Snapshot) -> bool:
 def _may_be(leaf: Any, recorded: Any) -> bool:
     if not isinstance(recorded, Array):
         return not is_traced(leaf)
-    if isinstance(leaf, _NUMBERS):  # `jax.jit` makes tracers of them, too
+    if isinstance(leaf, _NUMBERS):  # `jax.jit` makes tracers of numbers, too
         return recorded.values is None and not recorded.aval.shape
     return is_traced(leaf) and struct(leaf) == recorded.aval
 
@@ -200,6 +200,6 @@ def _is_equal(leaf: Any, recorded: Any) -> bool:
 
 
 def _cast(leaf: Any, recorded: Any) -> Any:
-    """A float in the dtype that it was recorded in, as mixed precision casts it."""
+    """Cast a float to the recorded dtype, as mixed precision does."""
     floats = is_traced(leaf) and isinstance(recorded, Array) and is_inexact(leaf) and is_inexact(recorded.aval)
     return leaf.astype(recorded.aval.dtype) if floats else leaf

@@ -22,11 +22,11 @@ _UNSUPPORTED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GE
 
 
 class Call(eqx.Module):  # type: ignore[misc]
-    """The model of a recorded call: the arguments of a function that hold modules, and what it closes over.
+    """The model of a recorded call: the arguments of a function that hold modules, and its closure.
 
-    `code` and `module_globals` are those of the function; each recorded function has a subclass of its own, so that
-    its code is no part of the pytree. Called with the other arguments by name, it calls the function: under named axes
-    of these sizes, outermost first, if there are `axes`; `mapped` says by name which leaves have them in front.
+    `code` and `module_globals` are those of the function; each recorded function has its own subclass, so that its code
+    is not part of the pytree. Called with the other arguments by name, it calls the function: under named axes of these
+    sizes, outermost first, if there are `axes`; `mapped` says by name which leaves have them in front.
     """
 
     given: dict[str, Any]
@@ -73,10 +73,10 @@ def parameters(code: CodeType) -> tuple[list[str], list[str], str | None, str | 
 class RecordedCall:
     """The call of a function with this number, counted from 0.
 
-    `given` are the arguments that hold modules, `others` the other ones, `closure` what the function closes over, all
-    by name. `code` and `module_globals` are those of the function, `owners` the classes of the modules among `given`,
-    and `constructions` those of these classes before the call. `axes` are the named axes that it is called under, as
-    `vmap` and `shard_map` give them, with their sizes.
+    `given` are the arguments that hold modules, `others` the other ones, `closure` the closure of the function, all by
+    name. `code` and `module_globals` are those of the function, `owners` the classes of the modules among `given`, and
+    `constructions` the earlier constructions of these classes. `axes` are the named axes that it is called under, as
+    with `vmap` and `shard_map`, with their sizes.
     """
 
     function: Function
@@ -92,12 +92,12 @@ class RecordedCall:
 
     @property
     def form(self) -> Any:
-        """What calls of one kind share."""
+        """Return the properties that calls of one kind share."""
         return [(name, part.form()) for part_of in self.parts for name, part in part_of.items()]
 
     @property
     def traced(self) -> frozenset[str]:
-        """The arguments that hold modules with tracers."""
+        """Return the arguments that hold modules with tracers."""
         return frozenset(name for name, part in self.given.items() if part.traced)
 
     @property
@@ -138,7 +138,7 @@ def recorded(
 
 
 def _named_axes() -> Axes:
-    """The named axes around the current call, outermost first."""
+    """Return the named axes around the current call, outermost first."""
     core = sys.modules[jax.core.Tracer.__module__]
     environment = getattr(core, "get_axis_env", lambda: None)()
     sizes = getattr(environment, "axis_sizes", {})
@@ -146,14 +146,14 @@ def _named_axes() -> Axes:
 
 
 def holds_modules(value: Any) -> bool:
-    """True if a module stands anywhere in a pytree."""
+    """True if a pytree contains a module."""
     found = jax.tree.leaves(value, is_leaf=lambda node: isinstance(node, eqx.Module))
     return any(isinstance(node, eqx.Module) for node in found)
 
 
 @dataclass(frozen=True, eq=False)
 class Construction:
-    """A class of the user's, and the arguments that an object of it was made with."""
+    """A class of the user, and the arguments of a construction."""
 
     cls: type
     arguments: Snapshot

@@ -1,4 +1,4 @@
-"""Running a command's program in this process, with the files of one version."""
+"""Run a command's program in this process, with the files of one version."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Ending:
 
 
 def execute(command: Command, overlay: Overlay, version: Version) -> Ending:
-    """Run the program until it ends, or until the watcher ends it. Whatever it raises is part of the ending."""
+    """Run the program until it ends, or until the watcher ends it. Any error is part of the ending."""
     processes: list[str] = []
 
     def hear(event: str, arguments: tuple[object, ...]) -> None:
@@ -78,7 +78,7 @@ def _start(command: Command, version: Version) -> None:
 
 
 def _run_as_main(loader: VersionLoader, path: str, spec: object) -> None:
-    """Run a file of this version as `__main__`, as the interpreter does."""
+    """Run a file of this version as `__main__`, like the interpreter."""
     module = ModuleType("__main__")
     vars(module).update(__file__=path, __loader__=loader, __spec__=spec, __package__=getattr(spec, "parent", None))
     sys.argv[0] = path
@@ -88,9 +88,9 @@ def _run_as_main(loader: VersionLoader, path: str, spec: object) -> None:
 
 @contextmanager
 def _surroundings(command: Command) -> Iterator[None]:
-    """Inside, arguments and path are those of the command; its directory stays, for what the model reads later.
+    """Set arguments and path to the command's in this context; its directory is kept, for later reads by the model.
 
-    What random numbers follow is as it was before when the run ends, so that the next run draws the same.
+    The states of random numbers are restored when the run ends, so that the next run draws the same.
     """
     argv, main, recording = sys.argv, sys.modules["__main__"], os.environ.get(RECORDING)
     states = random.getstate(), np.random.get_state()

@@ -1,4 +1,4 @@
-"""The functions that a run is watched for: those that hold the loops that a rewrite takes out."""
+"""The functions that are watched in a run: those with the loops that a rewrite removes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Function:
 
 
 def function_of(code: CodeType) -> Function:
-    """Return the function that a code object is of, in either version."""
+    """Return the function of a code object, in either version."""
     path = os.path.realpath(code.co_filename.removesuffix(REWRITTEN))
     return Function(path, code.co_qualname.replace(".<locals>", ""))
 
 
 def functions_with(loops: Mapping[str, Sequence[Loop]]) -> dict[Function, list[Loop]]:
-    """Return the functions that hold these loops, by the real path of their file.
+    """Return the functions that contain these loops, by the real path of their file.
 
-    Left out are constructors, which are compared by what they make, and loops of a module or class body.
+    Constructors, which are compared by their results, and loops of a module or class body are skipped.
     """
     found: dict[Function, list[Loop]] = {}
     for path, some in loops.items():
@@ -45,7 +45,7 @@ def functions_with(loops: Mapping[str, Sequence[Loop]]) -> dict[Function, list[L
 
 
 def function_of_loop(path: str, loop: Loop) -> Function | None:
-    """Return the function that holds a loop; None if it is in a constructor, a module or a class body."""
+    """Return the function that contains a loop; None if it is in a constructor, a module or a class body."""
     watched = loop.scope and loop.scope.rpartition(".")[2] not in _CONSTRUCTORS
     return Function(path, loop.scope) if watched else None
 
@@ -53,7 +53,7 @@ def function_of_loop(path: str, loop: Loop) -> Function | None:
 def lines_of(wanted: Mapping[Function, Sequence[Loop]]) -> dict[Function, tuple[Set[int], Set[int]]]:
     """Return the lines of the heads of each function's loops, and the first lines of their bodies.
 
-    Left out are functions with other loops than statements, and with bodies on the line of the head.
+    Functions with loops other than statements, or with bodies on the line of the head, are skipped.
     """
     return {
         function: ({loop.turn[0] for loop in loops}, {loop.start[0] for loop in loops})
@@ -63,7 +63,7 @@ def lines_of(wanted: Mapping[Function, Sequence[Loop]]) -> dict[Function, tuple[
 
 
 def same_outside(changes: Iterable[Change], functions: Set[Function]) -> bool:
-    """True if both versions have the same source but for these functions and imports of `scanify`."""
+    """True if both versions have the same source except for these functions and imports of `scanify`."""
     return all(
         _outside(change.original, change.path, functions) == _outside(change.rewritten, change.path, functions)
         for change in changes
@@ -84,7 +84,7 @@ def _outside(data: bytes | None, path: Path, functions: Set[Function]) -> str | 
 
 
 def _empty(node: ast.AST, names: Set[str], scope: str) -> None:
-    """Take the bodies of the named functions out of a tree."""
+    """Empty the bodies of the named functions in a tree."""
     for child in ast.iter_child_nodes(node):
         inner = scope
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Calls inserted into watched functions when their file is compiled, for interpreters without `sys.monitoring`.
+"""Insert calls into watched functions when their file is compiled, for interpreters without `sys.monitoring`.
 
 A trace function would slow down every call of the program, by a factor of 1.4.
 """
@@ -25,14 +25,14 @@ from scanify.verify.versions.loaded import REWRITTEN, Version
 _NAME = "__scanify_reached__"
 _Lines = Mapping[Function, tuple[Set[int], Set[int]]]
 _Hook = Callable[[FrameType, bool], None]
-_PENDING: list[Any] = []  # calls that the interpreter makes later, perhaps when their run has ended: none is freed
+_PENDING: list[Any] = []  # calls that the interpreter makes later, perhaps after their run: none is freed
 
 
 @contextmanager
 def calls_inserted(version: Version, functions: Set[Function], lines: _Lines, hook: _Hook) -> Iterator[None]:
-    """Inside, files of a version are compiled with calls of `hook` in these functions.
+    """Compile files of a version with calls of `hook` in these functions, in this context.
 
-    It gets the frame, and whether an iteration of a loop of `lines` begins rather than the function.
+    It takes the frame, and whether an iteration of a loop of `lines` begins rather than the function.
     """
     version.parse = lambda source, name: _inserted(source, name, functions, lines)
     setattr(builtins, _NAME, lambda iterates: hook(sys._getframe(1), iterates))
@@ -67,7 +67,7 @@ def _inserted(source: bytes, name: str, functions: Set[Function], lines: _Lines)
 
 
 def _call(before: ast.stmt, *, iterates: bool) -> ast.stmt:
-    """A call of the hook at the place of the statement that it is inserted before."""
+    """Return a call of the hook at the place of the following statement."""
     call = ast.Expr(ast.Call(ast.Name(_NAME, ast.Load()), [ast.Constant(iterates)], []))
     for node in ast.walk(call):
         if isinstance(node, ast.expr | ast.stmt):
@@ -78,7 +78,7 @@ def _call(before: ast.stmt, *, iterates: bool) -> ast.stmt:
 
 @contextmanager
 def constructions_seen(see: Callable[[type, tuple[Any, ...], Mapping[str, Any]], object]) -> Iterator[None]:
-    """Inside, `see` gets the class and the arguments of each module that is constructed."""
+    """Call `see` with the class and the arguments of each module constructed in this context."""
     owner: Any = next(kind for kind in type(eqx.Module).__mro__ if "__call__" in vars(kind))
     construct = owner.__call__
 

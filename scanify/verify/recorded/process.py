@@ -1,4 +1,4 @@
-"""The child process of a command: it is run once with each version, and what both recorded is compared."""
+"""The child process of a command: it is run once with each version, and the recorded calls are compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scanify.verify.versions.settings import Settings
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run of the command: what was recorded, and how it ended."""
+    """One run of the command: the recorded calls, and how it ended."""
 
     watcher: Watcher
     ending: Ending
@@ -35,12 +35,12 @@ class Run:
 
 
 class RecordedProcess(CaseProcess):
-    """Compares the calls that a command makes. No version runs alone once more, as the command is costly."""
+    """Compares the calls that a command makes. No version is run again alone, since the command is expensive."""
 
     def pairs(self, settings: Settings) -> Iterator[tuple[Variant, Any, Any]]:
         """Run the command with both versions, once if they are equal; yield each recorded call with its two builds.
 
-        Raises CaseError if no function that holds a loop is entered.
+        Raises CaseError if no function with a loop is entered.
         """
         wanted = functions_with(watched_loops(self.request))
         if not wanted:
@@ -67,14 +67,14 @@ class RecordedProcess(CaseProcess):
             yield variant, first, second
 
     def run_original(self, wanted: Mapping[Function, Sequence[Loop]]) -> Run:
-        """Run the command as the source is, up to a call of each function that runs its loops often enough."""
+        """Run the command with the original source, up to a call of each function that runs its loops often enough."""
         watcher = Watcher(frozenset(wanted), self._is_users, lines=lines_of(wanted))
         return self._ran("run original", self.overlay.original, watcher)
 
     def _ran_rewritten(
         self, calls: Sequence[RecordedCall], settings: Settings
     ) -> list[tuple[RecordedCall, RecordedCall]]:
-        """Run the command with the rewritten version, and pair its calls with those of the original."""
+        """Run the command with the rewritten version, and pair its calls with the original's."""
         numbers: dict[Function, list[int]] = {}
         for call in calls:
             numbers.setdefault(call.function, []).append(call.number)
@@ -114,11 +114,11 @@ class RecordedProcess(CaseProcess):
         numbers: Mapping[Function, Sequence[int]],
         settings: Settings,
     ) -> None:
-        """Raise CaseError if a call differs between the versions, and between two runs of the original, too."""
+        """Raise CaseError if a call differs between the versions, and also between two runs of the original."""
         if all(unlike(*pair) is None for pair in pairs):
             return
         watcher = Watcher(frozenset(numbers), self._is_users, numbers)
-        loaded, self.overlay.original.modules = self.overlay.original.modules, {}  # as jax keeps what they traced
+        loaded, self.overlay.original.modules = self.overlay.original.modules, {}  # jax caches their traces
         again = self._ran("run original again", self.overlay.original, watcher)
         self.overlay.original.modules = loaded
         settings.undo(self.overlay.original)
@@ -154,7 +154,7 @@ def _shown(call: RecordedCall, calls: Sequence[RecordedCall]) -> str:
 
 
 def drawn_of(ours: Sequence[Any], others: Sequence[Any]) -> list[bool]:
-    """Of each array, whether it was a tracer in one of the versions."""
-    if len(ours) != len(others):  # which the comparison reports
+    """Return for each array whether it was a tracer in one of the versions."""
+    if len(ours) != len(others):  # the comparison reports it
         return [array.values is None for array in ours]
     return [a.values is None or b.values is None for a, b in zip(ours, others, strict=True)]

@@ -1,4 +1,4 @@
-"""Which loops a command runs: it is run once, as the source is, and its recorded calls are traced."""
+"""Find the loops that a command runs: it is run once, with the original source, and its recorded calls are traced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ReachedProcess(RecordedProcess):
     """Counts the iterations of the watched loops in the calls that a command makes; it compares nothing."""
 
     def results(self) -> Iterator[CaseResult]:
-        """One result, whose `loops` are all watched ones: those that no call shows say why."""
+        """Yield one result with all watched loops in `loops`, including the reasons for loops without a call."""
         self._timed("import jax", self._comparer)
         loops = watched_loops(self.request)
         with self.overlay, users_modules(self.overlay.is_users):

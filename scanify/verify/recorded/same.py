@@ -1,4 +1,4 @@
-"""Whether two runs recorded the same values at a call."""
+"""Check whether two runs recorded the same values at a call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scanify.verify.recorded.snapshot import Snapshot
 
 
 def unlike(one: RecordedCall, other: RecordedCall) -> str | None:
-    """Return which argument has other values, in words; None if none has. Tracers have no values to compare.
+    """Describe the argument that has other values; None if all are equal. Tracers have no values to compare.
 
     A model may hold its layers as a list in one run and stacked in the other: its numbers are compared without order.
     """
@@ -38,7 +38,7 @@ def _same_numbers(one: Snapshot, other: Snapshot) -> bool:
 
 
 def _numbers(part: Snapshot) -> dict[str, np.ndarray[Any, Any]]:
-    """All numbers of a pytree as bytes in ascending order, by dtype."""
+    """Return all numbers of a pytree as bytes in ascending order, by dtype."""
     found: defaultdict[str, list[np.ndarray[Any, Any]]] = defaultdict(list)
     for array in part.arrays:
         assert array.values is not None

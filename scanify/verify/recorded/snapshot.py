@@ -1,4 +1,4 @@
-"""Values as they are when a function is entered: arrays are copied, tracers become abstract values."""
+"""The values at the entry of a function: arrays are copied, tracers become abstract values."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from scanify.verify.values.arrays import is_key, show_aval, struct
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """An array leaf: its aval, and its values (the key data of typed keys); None of a tracer, which has none.
+    """An array leaf: its aval, and its values (the key data of typed keys); None for a tracer, which has no values.
 
-    `numpy` is true of an array of NumPy.
+    `numpy` is true for a NumPy array.
     """
 
     aval: jax.ShapeDtypeStruct
@@ -28,7 +28,7 @@ class Array:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A pytree with an `Array` in place of each array; containers are copied, other leaves are kept as they are."""
+    """A pytree with an `Array` in place of each array; containers are copied, other leaves are kept."""
 
     leaves: tuple[Any, ...]
     treedef: Any
@@ -39,11 +39,11 @@ class Snapshot:
 
     @property
     def traced(self) -> bool:
-        """True if an array of it was a tracer."""
+        """Return True if one of its arrays was a tracer."""
         return any(array.values is None for array in self.arrays)
 
     def form(self) -> tuple[Any, ...]:
-        """Structure, avals and the types of other leaves: what two calls of one kind share."""
+        """Return structure, avals and the types of other leaves: the properties that calls of one kind share."""
         kinds = tuple(
             (x.aval.shape, str(x.aval.dtype), x.aval.weak_type) if isinstance(x, Array) else _plain(x)
             for x in self.leaves
@@ -55,9 +55,9 @@ class Snapshot:
         return jax.tree.unflatten(self.treedef, self.leaves)
 
     def restored(self, seed: int = 0, *, drawn: Sequence[bool] = (), lead: tuple[int, ...] = ()) -> Any:
-        """Return the pytree with jax arrays. A tracer's values are drawn from `seed`, and so are those `drawn`.
+        """Return the pytree with jax arrays. Values of tracers and of `drawn` arrays are drawn from `seed`.
 
-        These get axes of the sizes `lead` in front.
+        The latter get axes of the sizes `lead` in front.
         """
         draws = iter(drawn or [False] * len(self.arrays))
         leaves = [
@@ -67,7 +67,7 @@ class Snapshot:
         return jax.tree.unflatten(self.treedef, leaves)
 
     def where(self, drawn: Sequence[bool]) -> Any:
-        """Return the pytree with true for each array that is `drawn`, and false for every other leaf."""
+        """Return the pytree with True for each array that is `drawn`, and False for every other leaf."""
         draws = iter(drawn)
         return jax.tree.unflatten(self.treedef, [isinstance(leaf, Array) and next(draws) for leaf in self.leaves])
 
@@ -77,7 +77,7 @@ def _plain(value: Any) -> Any:
 
 
 def snapshot(tree: Any) -> Snapshot:
-    """Take the values of a pytree as they are now; it may be taken under any transformation."""
+    """Record the current values of a pytree; it works under any transformation."""
     leaves, treedef = jax.tree.flatten(tree)
     with jax.ensure_compile_time_eval():
         return Snapshot(tuple(map(_taken, leaves)), treedef)
@@ -95,7 +95,7 @@ def _taken(leaf: Any) -> Any:
 
 
 def _restored(array: Array, seed: int, lead: tuple[int, ...] | None) -> Any:
-    """An array as it was recorded; drawn from `seed`, with axes `lead` in front, if that is not None."""
+    """Return an array as recorded, or drawn from `seed` with axes `lead` in front, if that is not None."""
     values = array.values if lead is None else None
     aval = jax.ShapeDtypeStruct((*(lead or ()), *array.aval.shape), array.aval.dtype, weak_type=array.aval.weak_type)
     if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
@@ -120,7 +120,7 @@ def _restored(array: Array, seed: int, lead: tuple[int, ...] | None) -> Any:
 
 
 def _drawn(aval: jax.ShapeDtypeStruct, seed: int) -> np.ndarray[Any, Any]:
-    """Values for a tracer: floats around zero, integers 0 and 1, which are indices into most axes."""
+    """Draw values for a tracer: floats around zero, integers 0 and 1, which are indices into most axes."""
     draw = np.random.default_rng(seed)
     if jnp.issubdtype(aval.dtype, jnp.inexact):
         return np.asarray(draw.normal(size=aval.shape) * 0.1).astype(aval.dtype)

@@ -1,4 +1,4 @@
-"""Watching a run: functions that hold candidate loops are recorded when they are entered."""
+"""Watch a run: functions with candidate loops are recorded when they are entered."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from scanify.verify.recorded.functions import Function, function_of
 from scanify.verify.recorded.inserted import calls_inserted, constructions_seen, lines_followed
 from scanify.verify.versions.loaded import Version
 
-MOST = 3  # calls of one function that are recorded
-LEAST = 3  # iterations that are waited for: a scan over fewer saves nothing
-_HANDLER = dis.opmap["PUSH_EXC_INFO"]  # what a handler begins with
-CONSTRUCTIONS = 16  # constructions of one class that are kept
+MOST = 3  # recorded calls per function
+LEAST = 3  # iterations to wait for: a scan over fewer saves nothing
+_HANDLER = dis.opmap["PUSH_EXC_INFO"]  # the first instruction of a handler
+CONSTRUCTIONS = 16  # recorded constructions per class
 _CONSTRUCTOR: CodeType = type(eqx.Module).__call__.__code__
 
 
 class Ended(SystemExit):
-    """Ends a run when all that was to be seen of it has been seen. Threads and event loops let it pass silently."""
+    """Ends a run when everything needed has been recorded. Threads and event loops let it pass silently."""
 
 
 def _passes(frame: FrameType) -> bool:
@@ -46,10 +46,10 @@ def _passes(frame: FrameType) -> bool:
 class Watcher:
     """Records the first calls of each kind of the wanted `functions`, and the constructions of the user's modules.
 
-    `is_users` is true of the `co_filename` of the user's code. If `numbers` are given, exactly the calls with these
-    numbers, counted from 0 for each function, are recorded: those that another version's run recorded. `lines` are the
-    lines of the heads of a function's loops and the first ones of their bodies; a call is recorded for each, if there
-    is one, that runs `LEAST` iterations, and earlier calls give way to it.
+    `is_users` is true for the `co_filename` of the user's code. With `numbers`, exactly the calls with these numbers,
+    counted from 0 for each function, are recorded: those recorded in another version's run. `lines` are the lines of
+    the heads of a function's loops and the first ones of their bodies; for each such function, a call that runs `LEAST`
+    iterations is recorded, if there is one, and replaces earlier calls.
     """
 
     functions: Set[Function]
@@ -69,7 +69,7 @@ class Watcher:
 
     @contextmanager
     def watching(self, version: Version) -> Iterator[None]:
-        """Watch what any thread runs inside of this version, no file of which is loaded yet."""
+        """Watch all threads that run this version in the context; none of its files may be loaded yet."""
         tool = free_tool((4, 3, 5))
         with self._inserting(version) if tool is None else self._monitoring(tool):
             yield
@@ -113,7 +113,7 @@ class Watcher:
             try:
                 yield
             finally:
-                for code in codes:  # which the next run of this version runs
+                for code in codes:  # the next run of this version runs it
                     monitoring.set_local_events(tool, code, 0)
 
     @contextmanager
@@ -132,20 +132,21 @@ class Watcher:
             yield
 
     def _end(self, frame: FrameType) -> None:
-        """Raise in the user's code; whoever has swallowed the exception there meets it again at the next line.
+        """Raise in the user's code; code that swallowed the exception meets it again at the next line.
 
-        While it passes, the user's code runs: `with` statements leave their contexts, and `finally` ends what it must.
+        While it passes, the user's code runs: `with` statements leave their contexts, and `finally` blocks do their
+        work.
         """
         if self.is_users(frame.f_code.co_filename) and not _passes(frame):
             raise Ended
 
     def _enter(self, frame: FrameType) -> bool:
-        """Record what is entered. True if nothing is left to be recorded."""
+        """Record an entered function. True if nothing is left to be recorded."""
         self._ended |= self._unwatched(self._record, function_of(frame.f_code), frame) and self._complete()
         return self._ended
 
     def _unwatched(self, record: Callable[..., None], *arguments: Any) -> bool:
-        """Record something; false within another recording, and in a copy that the program forked."""
+        """Run `record`; False within another recording, and in a copy that the program forked."""
         if getattr(self._busy, "now", False) or os.getpid() != self._process:
             return False
         self._busy.now = True
@@ -196,7 +197,7 @@ class Watcher:
         return False
 
     def _counted(self, function: Function) -> bool:
-        """Count an iteration, and drop the calls that show fewer. True if nothing is left to record."""
+        """Count an iteration, and drop the calls with fewer. True if nothing is left to record."""
         if os.getpid() != self._process or not self._waits(function):
             return False
         self._iterations[function] += 1
