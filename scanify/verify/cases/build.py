@@ -1,4 +1,4 @@
-"""Running a case: the model and the arguments of its call, with concrete arrays or with none at all."""
+"""Run a case: build the model and the arguments of its call, with concrete arrays or without any."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Case = Callable[..., tuple[Any, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """What a case returned, as one pytree `(model, args, kwargs)`.
+    """The result of a case, as one pytree `(model, args, kwargs)`.
 
     Built abstractly, its array leaves are `jax.ShapeDtypeStruct`, and `constructor` is the traced program, mostly
-    without inputs, that computes them; otherwise they are arrays and `constructor` is None. `mapping` is what the case
-    says of its parameters (`scanify.verify.cases.mapping`), None where it says nothing. `numpy` says of each array
-    whether it was one of NumPy. `optimizer` is that of the case, None where it has none. `proviso` says in words for
-    what alone the comparison of a model of Flax Linen holds (`scanify.verify.linen.align`).
+    without inputs, that computes them; otherwise they are arrays and `constructor` is None. `mapping` is the case's
+    mapping of parameters (`scanify.verify.cases.mapping`), or None. `numpy` says for each array whether it was a NumPy
+    array. `optimizer` is the optimizer of the case, or None. `proviso` describes the restriction under which the
+    comparison of a Flax Linen model holds (`scanify.verify.linen.align`).
     """
 
     tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
@@ -44,13 +44,13 @@ class Built:
 
     @property
     def streams(self) -> Streams | None:
-        """The names of random streams that a model of Linen was built with; None for any other."""
+        """Return the names of random streams that a Linen model was built with; None for any other."""
         model = self.tree[0]
         return model.fixed.streams if isinstance(model, LinenModel) else None
 
     @property
     def arrays(self) -> list[Any]:
-        """The array leaves of model, args and kwargs, in flattening order."""
+        """Return the array leaves of model, args and kwargs, in flattening order."""
         return [leaf for leaf in jax.tree.leaves(self.tree) if is_traced(leaf)]
 
 
@@ -62,16 +62,16 @@ def build(
     inputs: tuple[jax.ShapeDtypeStruct, ...] = (),
     folded: bool = False,
 ) -> Built:
-    """Run a case; under tracing where `abstract`, so that no array is allocated.
+    """Run a case; under tracing if `abstract`, so that no array is allocated.
 
-    With `inputs` the case is a function of arrays like these, and so is the constructor. What does not depend on them
-    is computed right away if `folded`, so that the case may read its values.
+    With `inputs` the case is a function of arrays like these, and so is the constructor. Values that do not depend on
+    them are computed right away if `folded`, so that the case may read them.
 
-    A module of Flax Linen gets the variables that its `init` gives, with the names that `streams` says. NumPy arrays
-    become jax arrays, as `eqx.filter_jit` makes them; those in static fields stay as they are.
+    A module of Flax Linen gets the variables that its `init` returns, with the names in `streams`. NumPy arrays become
+    jax arrays, like in `eqx.filter_jit`; those in static fields are kept.
 
-    Raises ScanifyError where the case returns anything but `(model, args)` or `(model, args, kwargs)`, or where a
-    function hides the arrays of the model; and whatever the user's code raises.
+    Raises ScanifyError if the case returns anything but `(model, args)` or `(model, args, kwargs)`, or if a function
+    hides the arrays of the model; and all errors of the user's code.
     """
     if not abstract:
         returned = with_variables(case(), streams or Streams())
@@ -113,7 +113,7 @@ def _numpy(returned: Any) -> tuple[bool, ...]:
 
 
 def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """`(model, args, kwargs)` from what the case returned."""
+    """Return `(model, args, kwargs)` from the result of the case."""
     if not isinstance(returned, tuple) or len(returned) not in (2, 3):
         came = f"a tuple of {len(returned)}" if isinstance(returned, tuple) else type(returned).__name__
         raise ScanifyError(f"expected (model, args) or (model, args, kwargs) from the case, got {came}")
@@ -141,9 +141,9 @@ def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
 
 
 def holds_arrays(leaf: Any) -> bool:
-    """Whether a function that is a leaf of a pytree closes over arrays, as `jax.vmap(model)` does.
+    """True if a function that is a leaf of a pytree closes over arrays, as `jax.vmap(model)` does.
 
-    An object that can be called and is no pytree hides the arrays in its attributes in the same way.
+    A callable object that is not a pytree hides the arrays in its attributes in the same way.
     """
     todo: list[Any] = [leaf]
     seen: set[int] = set()

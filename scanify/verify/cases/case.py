@@ -1,4 +1,4 @@
-"""A case: a function that says how to build a model and call it, `def gpt(module): return model, args`."""
+"""A case: a function that builds a model and its arguments, `def gpt(module): return model, args`."""
 
 import inspect
 from collections.abc import Callable
@@ -15,12 +15,12 @@ EXAMPLE = "def gpt(module): return module.GPT(CONFIG, key=jax.random.key(0)), (t
 
 
 class CaseError(Exception):
-    """What is wrong with a case, for its author; becomes the `error` of the case's result."""
+    """An error in a case, for its author; becomes the `error` of the case's result."""
 
 
 @dataclass(frozen=True)
 class CaseSpec:
-    """Where a case is: a file, a function in it, and `text`, the way its user named it.
+    """The place of a case: a file, a function in it, and `text`, the name given by its user.
 
     With a `command` the calls that it makes are the cases; `path` is then its file or its folder, `function` "".
     """
@@ -32,9 +32,9 @@ class CaseSpec:
 
 
 def parse_case(text: str, base: Path | None = None) -> CaseSpec:
-    """The case that `FILE:FUNCTION` names; a relative FILE is looked for in `base`, by default the current directory.
+    """Parse the case `FILE:FUNCTION`; a relative FILE is relative to `base`, by default the current directory.
 
-    Raises ScanifyError where the text has another form, or there is no such file, or no such function in it.
+    Raises ScanifyError if the text has another form, or if there is no such file, or no such function in it.
     """
     file, colon, function = text.rpartition(":")
     if not colon or not file or not function.isidentifier():
@@ -52,13 +52,13 @@ def parse_case(text: str, base: Path | None = None) -> CaseSpec:
 
 
 def command_case(text: str, folder: Path) -> CaseSpec:
-    """Return the case that the calls of a command are. Raises ScanifyError as `parse_command` does."""
+    """Return the case for the calls of a command. Raises the ScanifyErrors of `parse_command`."""
     command = parse_command(text, folder)
     return CaseSpec(Path(command.target) if command.kind == "file" else folder / command.target, "", text, command)
 
 
 def find_function(module: ModuleType, spec: CaseSpec) -> Callable[[ModuleType], object]:
-    """The case's function in its imported file. Raises CaseError where there is none, or it takes no module."""
+    """Return the case's function in its imported file. Raises CaseError if it is missing, or takes no module."""
     function = vars(module).get(spec.function)
     if function is None:
         names = [name for name, value in vars(module).items() if _is_own_function(value, module)]
@@ -73,14 +73,14 @@ def find_function(module: ModuleType, spec: CaseSpec) -> Callable[[ModuleType], 
             f"{spec.text} must take one argument, the module of the model; it is {takes}. "
             f"A case looks like\n    {EXAMPLE}"
         ) from None
-    except ValueError:  # Callables without a signature, as some written in C: the call itself will tell.
+    except ValueError:  # callables without a signature, such as some written in C: the call itself will show it
         pass
     found: Callable[[ModuleType], object] = function
     return found
 
 
 def check_returned(returned: object, spec: CaseSpec) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """`(model, args, kwargs)` from what a case returned. Raises CaseError that says what was expected and what came."""
+    """Return `(model, args, kwargs)` from the result of a case. Raises CaseError with the expected and actual types."""
 
     def wrong(what: str) -> CaseError:
         return CaseError(
@@ -108,7 +108,7 @@ def check_returned(returned: object, spec: CaseSpec) -> tuple[Any, tuple[Any, ..
 
 
 def article(value: object) -> str:
-    """The type of `value` as it reads in a sentence: `None`, `an int`, `a list`, `an array float32[4]`."""
+    """Return the type of `value` with an article: `None`, `an int`, `a list`, `an array float32[4]`."""
     if value is None:
         return "None"
     if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""The command of `--run`: which Python program it starts, and with which arguments."""
+"""The command of `--run`: the Python program that it starts, and its arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Command:
     """A Python program: a file (`kind` "file", an absolute path), a module ("module") or a console script ("script").
 
     `target` is the path, the dotted name or the name of the script; `folder` the directory that it runs in; `text` the
-    command as its user wrote it.
+    command as written by its user.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Command:
 def parse_command(text: str, folder: Path) -> Command:
     """Return the program that a command starts in `folder`.
 
-    Raises ScanifyError if it is not one of Python's, or if its file or its script does not exist.
+    Raises ScanifyError if it is not a Python program, or if its file or its script does not exist.
     """
     try:
         words = shlex.split(text)
@@ -56,7 +56,7 @@ def parse_command(text: str, folder: Path) -> Command:
 
 
 def program_files(command: Command) -> list[Path]:
-    """Return the files of a command, as far as it names them: its script or module, and the tests given to pytest."""
+    """Return the files named by a command: its script or module, and the tests passed to pytest."""
     folder = command.folder
     if command.kind == "file":
         return [Path(command.target)]

@@ -1,4 +1,4 @@
-"""Does a case take its model from elsewhere than the module it is given? Then a version is compared with itself."""
+"""Detect a case that takes its model from another module than its argument, and so compares a version with itself."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scanify.verify.versions.loaded import Version
 def taken_elsewhere(
     version: Version, module: ModuleType, own: Path, other: Path, case: Path, loaded: frozenset[str], model: Any
 ) -> str | None:
-    """How the case takes something from the file `other` where it is given `module`, that of the file `own`.
+    """Describe how the case takes something from the file `other` if its argument is the module of the file `own`.
 
-    `loaded` are the files that importing `own` has loaded, `model` is what the case returned. None where the file is
-    not used, or where it is the module's own business.
+    `loaded` are the files that importing `own` has loaded, `model` is the result of the case. None if the file is not
+    used, or if only the module itself uses it.
     """
     if os.path.realpath(own) == os.path.realpath(other):
         return None
@@ -34,7 +34,7 @@ def taken_elsewhere(
 
 
 def _comes_from(version: Version, file: str, case: Path, own: Path) -> bool:
-    """Whether the case file is what had it imported, and not the module that it is given."""
+    """True if the case file imported it, and not the module that is its argument."""
     seen: set[str] = set()
     importer = version.importers.get(file, "")
     while importer and importer not in seen:

@@ -1,4 +1,4 @@
-"""What the user's code raised, as the user wants to read it: their own lines only, then the exception."""
+"""Errors of the user's code in readable form: only their own lines, then the exception."""
 
 import linecache
 import traceback
@@ -10,9 +10,10 @@ _LINES = 20
 
 
 def describe(error: BaseException, files: Callable[[str], str | None]) -> str:
-    """The traceback of `error` trimmed to the files that `files` knows, innermost last, and its type and message.
+    """Return the traceback of `error` trimmed to the files that `files` knows, innermost last, and its type and
+    message.
 
-    `files` gives the name to show for a `co_filename`, None for a file that is not the user's.
+    `files` returns the displayed name for a `co_filename`, None for a file that is not the user's.
     """
     lines = [line for frame, number in _frames(error.__traceback__) for line in _frame_lines(frame, number, files)]
     if len(lines) > 2 * _FRAMES:
@@ -21,7 +22,7 @@ def describe(error: BaseException, files: Callable[[str], str | None]) -> str:
 
 
 def user_frames(error: BaseException, files: Callable[[str], str | None]) -> list[FrameType]:
-    """The frames of `error` that run the user's code, innermost last."""
+    """Return the frames of `error` that run the user's code, innermost last."""
     return [frame for frame, _ in _frames(error.__traceback__) if files(frame.f_code.co_filename) is not None]
 
 
@@ -45,7 +46,7 @@ def _message(error: BaseException, files: Callable[[str], str | None]) -> list[s
         return [f"  {shown}:{error.lineno}", f"    {line}", f"{type(error).__name__}: {error.msg}"]
     try:
         text = str(error)
-    except Exception:  # The user's own `__str__` may raise, too.
+    except Exception:  # the user's own `__str__` may raise, too
         text = "(its message cannot be shown)"
     lines = f"{type(error).__name__}: {text}".rstrip(": ").splitlines()
     return lines if len(lines) <= _LINES else [*lines[:_LINES], f"... {len(lines) - _LINES} lines left out ..."]

@@ -1,4 +1,4 @@
-"""How many iterations a case runs of the loops that a rewrite takes out: a loop that runs once shows no scan."""
+"""Count the iterations of the loops that a rewrite removes: a loop that runs once is no evidence for a scan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scanify.verify.verdict import LoopRun, SeenLayers
 def loops_taken_out(request: Request) -> dict[str, list[Loop]]:
     """Return the loops of the original that the rewritten version lacks, by the real path of their file.
 
-    A loop that moved into another function of the file, as one in the body of another loop does, is not taken out.
+    A loop that moved into another function of the file, such as one in the body of another loop, is not included.
     """
     before = {each.path: each.original for each in request.changes}
     after = {each.path: each.rewritten for each in request.changes}
@@ -34,14 +34,14 @@ def loops_taken_out(request: Request) -> dict[str, list[Loop]]:
 
 
 def watched_loops(request: Request) -> dict[str, list[Loop]]:
-    """Return the loops whose functions a run is watched for, by the real path of their file."""
+    """Return the loops whose functions are watched in a run, by the real path of their file."""
     if not request.watched:
         return loops_taken_out(request)
     texts = {each.path: each.original for each in request.changes}
     found = {}
     for each in request.watched:
         loops = [loop for loop in _loops_of(texts.get(each.path)) if loop.line in each.lines]
-        if request.case.command is None:  # a call that goes over its layers is reached if its line runs
+        if request.case.command is None:  # a call over layers is reached if its line runs
             calls = sorted({*each.lines} - {loop.line for loop in loops})
             loops += [Loop(line, "", None, (line, 0), (line + 1, 0)) for line in calls]
         found[os.path.realpath(each.path)] = loops
@@ -62,9 +62,9 @@ def loops_lost(before: bytes | None, after: bytes | None) -> list[Loop]:
 
 @dataclass(frozen=True, eq=False)
 class _Marks:
-    """Where a code object begins to walk a loop (True) or an iteration of one, by the offset of an instruction.
+    """The offsets in a code object of instructions that begin a loop (True) or an iteration of one.
 
-    `entered` are lambdas: to begin the code is an iteration of the frame that called `map` or `reduce`.
+    `entered` are lambdas: starting the code is an iteration of the frame that called `map` or `reduce`.
     """
 
     code: CodeType
@@ -74,7 +74,7 @@ class _Marks:
 
 @dataclass(eq=False)
 class Iterations:
-    """Counts the iterations of loops while it watches; of a loop that runs several times, those of the longest run."""
+    """Counts the iterations of loops while it watches; of a loop that runs several times, the longest run counts."""
 
     loops: Mapping[str, Sequence[Loop]]
     most: dict[Loop, int] = field(default_factory=dict)
@@ -84,9 +84,10 @@ class Iterations:
     _marks: dict[int, _Marks] = field(default_factory=dict)
 
     def runs(self, shown: Callable[[str], str | None] | None, built: Iterations) -> tuple[LoopRun, ...]:
-        """Return what ran of each loop; `shown` gives the name of a file.
+        """Return the run of each loop; `shown` returns the displayed name of a file.
 
-        Loops that only `built` the model are left out, and so are those that ran nowhere and apply no element.
+        Loops that only ran to build the model (`built`) are omitted, and so are those that never ran and apply no
+        element.
         """
         return tuple(
             LoopRun(
@@ -99,7 +100,7 @@ class Iterations:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Count what this thread runs inside."""
+        """Count the iterations of this thread in the context."""
         tool = free_tool((4, 3))
         with self._tracing() if tool is None else self._monitoring(tool):
             yield
@@ -144,13 +145,13 @@ class Iterations:
             yield
 
     def _entered(self, code: CodeType, frame: FrameType) -> _Marks | None:
-        """A frame of this code begins; None if it runs no loop that is counted."""
+        """Handle the start of a frame of this code; None if it runs no counted loop."""
         name = code.co_filename
         if name not in self._files:
             self._files[name] = self.loops.get(os.path.realpath(name), ())
         if not self._files[name]:
             return None
-        if id(code) not in self._marks:  # kept with the code, so that the number stays its own
+        if id(code) not in self._marks:  # stored with the code, so that the id is not reused
             self._marks[id(code)] = _marks(code, self._files[name])
         marks = self._marks[id(code)]
         resumed = frame.f_lasti > min(marks.at, default=frame.f_lasti)  # `settrace` is called again for a generator
@@ -184,7 +185,9 @@ def _marks(code: CodeType, loops: Sequence[Loop]) -> _Marks:
     places = list(_places(code))
     for loop in loops:
         begins = next((offset for offset, place in places if place == loop.walks), None)
-        if begins is not None and code.co_code[begins] != _NEXT:  # a generator expression is given its iterator
+        if (
+            begins is not None and code.co_code[begins] != _NEXT
+        ):  # generator expressions take their iterator as an argument
             at[begins].append((loop, True))
         inside = (offset for offset, place in places if loop.start <= place < loop.end)
         exact = (offset for offset, place in places if place == loop.turn)

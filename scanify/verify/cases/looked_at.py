@@ -1,4 +1,4 @@
-"""Was anything taken from a module? A case that takes its model from elsewhere compares a version with itself."""
+"""Detect whether attributes of a module were read; otherwise the case takes its model from elsewhere."""
 
 from types import ModuleType
 
@@ -6,7 +6,7 @@ _TAKEN: set[int] = set()
 
 
 class _Watched(ModuleType):
-    """A module that remembers that something was taken from it. Its own functions read its names without asking it."""
+    """A module that records that an attribute was read. Its own functions read its names without this."""
 
     def __getattribute__(self, name: str) -> object:
         if not name.startswith("__"):
@@ -15,12 +15,12 @@ class _Watched(ModuleType):
 
 
 def watch(module: ModuleType) -> None:
-    """From now on, `taken_from` tells. A module of a class of its own stays as it is, and counts as taken from."""
+    """Watch a module for `taken_from`. A module of a custom class is unchanged, and counts as read."""
     _TAKEN.discard(id(module))
     if type(module) is ModuleType:
         module.__class__ = _Watched
 
 
 def taken_from(module: ModuleType) -> bool:
-    """Whether something was taken from the module since it is watched."""
+    """Return True if the module was read since it is watched."""
     return id(module) in _TAKEN or not isinstance(module, _Watched)

@@ -1,9 +1,9 @@
 """The mapping of parameters that a case gives: `gpt.mapping = {"stack.w": "layers[*].w", "head": "out"}`.
 
 A key is a path in the rewritten model, its value one in the original; both may name a leaf or a part with leaves in it.
-In a value, `[*]` stands for all indices, `[1:]` for a slice of them, and `block_*` for all numbers: the leaves are
-stacked in that order along axis 0, and along axis 1 for a second one. The longest key holds where several do. Leaves
-that no key names are matched as if there were no mapping.
+In a value, `[*]` matches all indices, `[1:]` a slice of them, and `block_*` all numbers: the leaves are stacked in that
+order along axis 0, and along axis 1 for a second one. The longest key applies if several match. Leaves without a key
+are matched as if there were no mapping.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _SLICE = re.compile(r"\[(-?\d+)?:(-?\d+)?(?::(-?[1-9]\d*)?)?\]")
 
 
 def given_recipes(before: Any, after: Any, mapping: object) -> dict[int, Recipe]:
-    """The recipes that `mapping` gives, by the number of the leaf of the rewritten model.
+    """Return the recipes of `mapping`, by the number of the leaf of the rewritten model.
 
-    Raises ScanifyError where it is no mapping of paths to paths, or a path of it names nothing, or leaves do not fit,
-    or a leaf of the original would be in two places.
+    Raises ScanifyError if it is not a mapping of paths to paths, if one of its paths names nothing, if leaves do not
+    fit, or if a leaf of the original would be in two places.
     """
     if not isinstance(mapping, Mapping) or not all(isinstance(part, str) for pair in mapping.items() for part in pair):
         raise ScanifyError(
@@ -87,7 +87,7 @@ def _recipe(leaf: Leaf, pattern: Keys, theirs: Sequence[Leaf]) -> Recipe:
 
 
 def _numbers(keys: Keys, pattern: Keys) -> tuple[int, ...] | None:
-    """The numbers of a leaf at the open places of `pattern`; None where it does not match."""
+    """Return the numbers of a leaf at the open places of `pattern`; None if it does not match."""
     if len(keys) != len(pattern):
         return None
     numbers = []
@@ -109,7 +109,7 @@ def _is_open(key: str) -> bool:
 
 
 def _sliced(members: dict[tuple[int, ...], Leaf], keys: Sequence[str]) -> dict[tuple[int, ...], Leaf]:
-    """The members that the slices among the open keys keep, with their numbers counted along the slice."""
+    """Return the members selected by the slices among the open keys, with their numbers counted along the slice."""
     for axis, key in enumerate(keys):
         match = _SLICE.fullmatch(key)
         if match is None:
@@ -126,7 +126,7 @@ def _sliced(members: dict[tuple[int, ...], Leaf], keys: Sequence[str]) -> dict[t
 
 
 def _parsed(path: str) -> Keys:
-    """`layers[*].w` as its keys `("layers", "[*]", "w")`."""
+    """Split `layers[*].w` into its keys `("layers", "[*]", "w")`."""
     keys = tuple(name or index for name, index in _KEY.findall(path))
     if not keys or "".join(part.group() for part in _KEY.finditer(path)) != path:
         raise ScanifyError(f"the mapping of the case: {path!r} is no path such as layers[*].attn.w")

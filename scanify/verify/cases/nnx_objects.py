@@ -1,4 +1,4 @@
-"""Modules of Flax NNX in what a case returns: their leaves say what they are only if no two places hold one object."""
+"""Modules of Flax NNX in the result of a case: their leaves represent them only if no two places hold one object."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from scanify.errors import ScanifyError
 
 
 def check_nnx_objects(tree: Any) -> None:
-    """Raise ScanifyError where a pytree holds an object of Flax NNX that its leaves do not make again.
+    """Raise ScanifyError if a pytree holds an object of Flax NNX that its leaves do not rebuild.
 
-    A variable that stands in two places becomes two: a stream of random numbers that layers share would be one for
-    each of them.
+    A variable in two places becomes two: a stream of random numbers that layers share would become one per layer.
     """
     nnx = sys.modules.get("flax.nnx")
     if nnx is None:
@@ -41,7 +40,7 @@ _LEAF = jax.tree.structure(0)
 
 
 def _objects(tree: Any, kinds: tuple[type, ...], place: str) -> Iterator[tuple[str, Any]]:
-    """The objects of these kinds in a pytree, each with its place, also those inside of others."""
+    """Yield the objects of these kinds in a pytree, each with its place, including nested ones."""
 
     def is_object(node: Any) -> bool:
         return isinstance(node, kinds) and node is not tree

@@ -1,8 +1,8 @@
-"""Building both models from other random keys than those that the case makes, and from other random bits.
+"""Build both models from other random keys than the case's own, and from other random bits.
 
-A constructor that does not read the key that it is given, or reads it otherwise, may give the same parameters for the
-one key of the case. Only keys that the case makes are others: one that the model makes by itself is part of the model.
-What a constructor does to a rare number, as to clip it, shows with bits that hardly a key gives.
+A constructor that does not read its key, or reads it differently, may give the same parameters for the one key of the
+case. Only keys that the case makes are replaced: one that the model makes itself is part of the model. Effects of a
+constructor on rare numbers, such as clipping, show with bits that keys rarely give.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from scanify.verify.values.arrays import is_key
 _Numbers = np.ndarray[Any, Any]
 Bits = Callable[[_Numbers], _Numbers]
 
-# What is drawn in place of random bits; a function of each number, so that a batch of draws is as its parts.
+# Replacements of random bits; functions of each number, so that a batch of draws equals its parts.
 EXTREME: tuple[Bits, ...] = (
     lambda bits: bits * 0,
     lambda bits: ~(bits * 0),
     lambda bits: np.where(bits % 2 == 0, bits * 0, ~(bits * 0)),
     lambda bits: np.where(bits % 8 == 0, bits * 0, np.where(bits % 8 == 1, ~(bits * 0), bits)),
 )
-# Modules of jax that functions of jax and users take `while_loop` from.
+# Modules of jax from which functions of jax and users take `while_loop`.
 _LOOPS = "jax.lax", "jax._src.lax.control_flow"
-# A float32 has so many bits that a draw may have alike at its front.
+# The number of leading bits of a float32 draw that may be alike.
 _TAIL = 24
 
 
 def _tail(front: int, low: int) -> Bits:
-    """Numbers that begin with so many zeros if their last bit is `low`, and others with so many ones."""
+    """Return numbers that begin with `front` zeros if their last bit is `low`, and otherwise with as many ones."""
     return lambda bits: np.where(bits % 2 == low, bits >> front, ~(bits >> front))
 
 
@@ -47,14 +47,14 @@ TAILS = tuple(_tail(front, low) for front in range(1, _TAIL) for low in (0, 1))
 
 @dataclass(frozen=True)
 class Keys:
-    """What is added to the seeds of keys, int32[], and what is drawn in place of random bits (None: themselves)."""
+    """The offset for the seeds of keys, int32[], and the replacement of random bits (None: unchanged)."""
 
     shift: Any
     bits: Bits | None = None
 
 
 class _Drawn:
-    """What is drawn now: programs are compiled once for all `bits`."""
+    """The current replacement of draws: programs are compiled once for all `bits`."""
 
     bits: Bits | None = None
 
@@ -66,7 +66,7 @@ class _Drawn:
 
 @dataclass(eq=False)
 class Shifted:
-    """Whether a key was made otherwise."""
+    """Whether a key was changed."""
 
     any: bool = False
 
@@ -75,10 +75,10 @@ class Shifted:
 def other_keys(
     namespace: MutableMapping[str, Any], is_models: Callable[[FrameType], bool], keys: Keys
 ) -> Iterator[Shifted]:
-    """Inside, keys that are made are others, and so are those that `namespace`, that of the case file, holds.
+    """Change keys made in this context, and those in `namespace`, the case file's.
 
-    Those are left alone that are made while a frame runs that `is_models` says to belong to the model. Bits that a loop
-    of unknown length draws are left alone, too: it may go on until it likes one.
+    Keys made while a frame of the model runs, according to `is_models`, are unchanged. So are bits drawn by a loop of
+    unknown length, which may continue until it accepts one.
     """
     made = Shifted()
     module: Any = getattr(sys.modules[jax.random.key.__module__], "prng", None)
@@ -101,7 +101,7 @@ def other_keys(
         return jax.pure_callback(_Drawn.instead, like, bits, vmap_method="broadcast_all")
 
     def looped(*args: Any, **kwargs: Any) -> Any:
-        with traced_apart("bits of a loop"):  # where a program that was traced outside draws other bits
+        with traced_apart("bits of a loop"):  # a program that was traced outside draws other bits
             return loop(*args, **kwargs)
 
     holders: list[Any] = [sys.modules[name] for name in _LOOPS if hasattr(sys.modules.get(name), "while_loop")]
@@ -128,7 +128,7 @@ def _shifted(value: jax.Array, keys: Keys) -> jax.Array:
 
 
 def moved(value: Any, keys: Keys) -> Any:
-    """Another key of the same kind; anything else is itself."""
+    """Return another key of the same kind; other values are unchanged."""
     if is_key(value):
         data = _shifted(jax.random.key_data(value), keys)
         return jax.random.wrap_key_data(data, impl=jax.random.key_impl(value))
@@ -136,13 +136,13 @@ def moved(value: Any, keys: Keys) -> Any:
 
 
 def moved_in(arguments: Mapping[str, Any], keys: Keys) -> tuple[dict[str, Any], bool]:
-    """The arguments of a case, with other keys; and whether one of them is a key."""
+    """Return the arguments of a case with other keys; and whether one of them is a key."""
     made = {name: jax.tree.map(lambda each: moved(each, keys), value) for name, value in arguments.items()}
     return made, any(map(_is_key, jax.tree.leaves(dict(arguments))))
 
 
 def _is_key(value: Any) -> bool:
-    """A typed key, or what looks as raw keys do."""
+    """True for a typed key, or an array in the form of raw keys."""
     return is_key(value) or (isinstance(value, jax.Array) and value.dtype == np.uint32 and value.shape in ((2,), (4,)))
 
 

@@ -1,4 +1,4 @@
-"""Which loops a case runs, and what their layers are: a case can only verify a loop that it reaches."""
+"""Find the loops that a case runs, and their layers: a case can only verify a loop that it reaches."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from scanify.verify.verdict import CaseResult
 def reached_case(
     name: str, before: Case, after: Case, *, abstract: bool, loops: Mapping[str, Sequence[Loop]], **unused: Any
 ) -> CaseResult:
-    """Build the original model, trace its call, and return the result with what ran of these `loops`.
+    """Build the original model, trace its call, and return the result with the runs of these `loops`.
 
-    A comparer of `scanify.verify.run.verify`, which it compares nothing for.
+    A comparer for `scanify.verify.run.verify` that compares nothing.
     """
     iterations = Iterations(loops)
     with iterations.watching():

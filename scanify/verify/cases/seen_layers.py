@@ -1,4 +1,4 @@
-"""What the layers of a loop are, as a case has built them: how many, and which of them are equal but for arrays."""
+"""The layers of a loop, as built by a case: their number, and which are equal up to arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scanify.verify.verdict import SeenLayers
 
 
 def seen_layers(frame: FrameType, loop: Loop) -> SeenLayers | None:
-    """Describe the first list of modules that a loop names, as its frame has it; None if it names none."""
+    """Describe the first list of modules that a loop names, as found in its frame; None if it names none."""
     for name in loop.lists:
         layers = _modules(_value(frame, name))
         if layers:
@@ -28,7 +28,7 @@ def seen_layers(frame: FrameType, loop: Loop) -> SeenLayers | None:
 
 
 def _value(frame: FrameType, dotted: str) -> Any:
-    """The value of a dotted name, without running a property; None if there is none."""
+    """Return the value of a dotted name, without running a property; None if it has no value."""
     first, *rest = dotted.split(".")
     value = frame.f_locals.get(first, frame.f_globals.get(first))
     for name in rest:
@@ -52,7 +52,7 @@ def _modules(value: Any) -> Sequence[Any]:
 
 
 def _is_layer(value: Any, kinds: tuple[type, ...]) -> bool:
-    """True of a module, and of a list of them: the blocks of a stage."""
+    """True for a module, and for a list of modules: the blocks of a stage."""
     of_stage = isinstance(value, list | tuple) and len(value) > 0
     return isinstance(value, kinds) or (of_stage and all(_is_layer(each, kinds) for each in value))
 

@@ -1,13 +1,13 @@
-"""What a case shows of the parameters that both versions start from."""
+"""The evidence of a case on the initial parameters of both versions."""
 
 from enum import Enum
 from typing import Any
 
 
 class Start(Enum):
-    """CONSTRUCTED: the case builds the model. SAME_SOURCE: what builds it is the same text in both versions.
+    """CONSTRUCTED: the case builds the model. SAME_SOURCE: it is built by the same text in both versions.
 
-    VALUES: the model is recorded with its values, and who built it was not seen. UNKNOWN: it has no values, either.
+    VALUES: the model is recorded with its values, and its construction was not seen. UNKNOWN: it has no values, either.
     """
 
     CONSTRUCTED = "constructed"

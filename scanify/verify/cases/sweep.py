@@ -1,4 +1,4 @@
-"""The variants of a case: its defaults, and then each entry of `sweep`, which gives other values to its parameters.
+"""The variants of a case: its defaults, and then each entry of `sweep`, which sets other values of its parameters.
 
 def gpt(module, batch=2, length=16):
     ...
@@ -18,9 +18,9 @@ _SHOWN = 60
 
 
 def find_sweep(function: Callable[..., object], spec: CaseSpec) -> tuple[Arguments, ...]:
-    """The arguments by name of every run of a case, after the module: none, and then each entry of its `sweep`.
+    """Return the arguments by name of every run of a case, after the module: none, and then each entry of its `sweep`.
 
-    Raises CaseError where `sweep` is no list of dicts, or names what is no parameter of the case.
+    Raises CaseError if `sweep` is not a list of dicts, or has names that are not parameters of the case.
     """
     sweep = getattr(function, "sweep", ())
     name = f"{spec.function}.sweep"
@@ -44,7 +44,7 @@ def find_sweep(function: Callable[..., object], spec: CaseSpec) -> tuple[Argumen
 
 
 def shown(function: Callable[..., object], sweep: Sequence[Arguments], given: Arguments) -> tuple[tuple[str, str], ...]:
-    """The arguments of one run by name and in words: those that some run of the sweep changes, defaults included."""
+    """Describe the arguments of one run by name: those that some run of the sweep changes, including defaults."""
     parameters = _parameters(function)
     swept = {key for entry in sweep for key in entry}
     order = [*(name for name in parameters if name in swept), *sorted(swept - parameters.keys())]
@@ -53,7 +53,7 @@ def shown(function: Callable[..., object], sweep: Sequence[Arguments], given: Ar
 
 
 def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """The parameters after the module; none of a callable without a signature."""
+    """Return the parameters after the module; none for a callable without a signature."""
     try:
         return dict(list(inspect.signature(function).parameters.items())[1:])
     except ValueError:
@@ -73,7 +73,7 @@ def _example(spec: CaseSpec) -> str:
 
 
 def _words(value: object) -> str:
-    """What is plain as it is written; anything else by its type."""
+    """Return plain values as written; anything else by its type."""
     if value is not None and not isinstance(value, bool | int | float | str | tuple | list | dict):
         return article(value)
     text = repr(value)
