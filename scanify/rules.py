@@ -111,7 +111,6 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN336", "one-weight-for-all-layers"),
     Rule("SCN337", "fewer-keys-than-layers"),
     Rule("SCN338", "graph-definitions-not-compared"),
-    Rule("SCN339", "carry-cast-to-and-fro"),
     Rule("SCN401", "outputs-differ"),
     Rule("SCN402", "gradients-differ"),
     Rule("SCN403", "remat-without-effect"),

@@ -9,7 +9,6 @@ builds in each iteration the layer that it applies: it is read as a walk of laye
 import ast
 from dataclasses import dataclass, replace
 
-from scanify.analysis.flow.names import flow
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.linen.classes import Built, built_in
 from scanify.analysis.linen.layers import BuiltLayers, count_of, lists_for
@@ -92,9 +91,11 @@ def _built_by_each(loop: Loop, built: list[Built]) -> BuiltLayers | Reason:
 def _over_layers(loop: Loop, layers: BuiltLayers) -> LinenLoop:
     """Return the loop with a name for the layer where it was built."""
     module, call = loop.module, layers.built.call
-    match next((each for each in loop.body if isinstance(each, ast.Assign) and each.value is call), None):
-        case ast.Assign(targets=[ast.Name(id=name)]) as assigned if _bound_once(loop, name):
-            change = Change(assigned, None)
+    match loop.body[0]:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) as first if value is call and _is_bound_once(
+            loop, name
+        ):
+            change = Change(first, None)
         case _:
             seen = {name for scope in loop.scope.chain() for name in scope.locals}
             name = unused("layer", seen | names_in([loop.scope.function.node]))
@@ -115,7 +116,6 @@ def _over_layers(loop: Loop, layers: BuiltLayers) -> LinenLoop:
     return LinenLoop(changed, walk, layers)
 
 
-def _bound_once(loop: Loop, name: str) -> bool:
-    """True if a body binds a name in one statement, and reads it behind that alone."""
-    named = [each for each in nodes_in(*loop.body) if isinstance(each, ast.Name) and each.id == name]
-    return sum(isinstance(each.ctx, ast.Store) for each in named) == 1 and name not in flow(loop.body).read_first
+def _is_bound_once(loop: Loop, name: str) -> bool:
+    named = (each for each in nodes_in(*loop.body) if isinstance(each, ast.Name) and each.id == name)
+    return sum(isinstance(each.ctx, ast.Store) for each in named) == 1

@@ -11,7 +11,6 @@ from scanify.analysis.index.project import Index
 from scanify.analysis.linen.classes import built_in
 from scanify.analysis.linen.loop import LinenLoop
 from scanify.analysis.linen_layers import RenamedLayers
-from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.project_facts import ProjectFacts
 
 _ALL = "layers"
@@ -88,15 +87,9 @@ def _added_to(number: str, value: ast.expr) -> int | None:
 
 
 def _free(owner: Definition, wanted: str, own: ast.AST) -> str:
-    """Return the name, or one like it that nothing else in the class is called."""
-    words, own_nodes = set(), set(nodes_in(own))
-    for node in nodes_in(owner.node):
-        match node:
-            case ast.Constant(value=str(word)) if node not in own_nodes:
-                words.add(word)
-            case ast.Attribute(attr=word) | ast.FunctionDef(name=word) | ast.AnnAssign(target=ast.Name(id=word)):
-                words.add(word)
-    while wanted in words:
+    """Return the name, or one like it that no attribute, text, method or field of the class has."""
+    text = owner.module.code(owner.node).replace(owner.module.code(own), "")
+    while re.search(rf"""(\.|["']|def |^\s+(?=\w+:)){re.escape(wanted)}\b""", text, re.MULTILINE):
         wanted = f"{wanted}_stack"
     return wanted
 

@@ -37,7 +37,7 @@ class Declared:
 
 def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None) -> Declared:
     """Read an annotation of a file; of several classes none is shown."""
-    options = list(_options(annotation))
+    options = list(options_of(annotation))
     found = [_plain(project, module, each) for each in options if not is_none(each)]
     if len(found) > 1:
         said = Declared(listed=any(each.listed for each in found), data=all(each.data for each in found))
@@ -52,29 +52,29 @@ def declared_parameter(project: ProjectFacts, module: Module, function: ast.AST 
     return declared(project, module, next((each.annotation for each in given if each.arg == name), None))
 
 
-def _options(annotation: ast.expr | None) -> Iterator[ast.expr]:
+def options_of(annotation: ast.expr | None) -> Iterator[ast.expr]:
     """Yield the types that an annotation allows: `A` and `None` of `Final[A | None]`."""
     match unquoted(annotation) if annotation is not None else None:
         case None:
             return
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
             inner, more = [left, right], []
-        case ast.Subscript(value=outer, slice=within) if (name := _last(outer)) in ("Optional", "Union"):
+        case ast.Subscript(value=outer, slice=within) if (name := last_name(outer)) in ("Optional", "Union"):
             inner, more = _parts(within), [ast.Constant(None)] if name == "Optional" else []
-        case ast.Subscript(value=outer, slice=within) if _last(outer) in WRAPPERS_OF_TYPES:
+        case ast.Subscript(value=outer, slice=within) if last_name(outer) in WRAPPERS_OF_TYPES:
             inner, more = _parts(within)[:1], []
         case plain:
             yield plain
             return
     for each in inner:
-        yield from _options(each)
+        yield from options_of(each)
     yield from more
 
 
 def _plain(project: ProjectFacts, module: Module, node: ast.expr) -> Declared:
     """Read one type."""
     outer = node.value if isinstance(node, ast.Subscript) else node
-    name = _last(outer)
+    name = last_name(outer)
     if name in LIST_TYPES | DICT_TYPES:
         parts = _parts(node.slice)[name in DICT_TYPES :] if isinstance(node, ast.Subscript) else []
         return _elements(project, module, parts, of_dict=name in DICT_TYPES)
@@ -107,7 +107,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
-def _last(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
     """The last name of a dotted name."""
     return (dotted(node) or "").rpartition(".")[2]
 
@@ -119,4 +119,4 @@ def is_static(default: ast.expr | None) -> bool:
     static = [each.value for each in default.keywords if each.arg == "static"]
     if static:
         return not (isinstance(static[0], ast.Constant) and static[0].value is False)
-    return _last(default.func) == "static_field"
+    return last_name(default.func) == "static_field"

@@ -10,7 +10,6 @@ from scanify.analysis.plan import Remark
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.remarks import optimised
 from scanify.analysis.remarks.scans import (
-    cast_carry,
     graph_definitions,
     missing_key,
     one_key,
@@ -24,7 +23,7 @@ from scanify.analysis.remarks.words import may_know_stacks
 from scanify.source.file import Source
 
 Rule = Callable[[View, ast.Call], Iterator[Remark]]
-_OF_SCANS: tuple[Rule, ...] = (one_key.remarks, sliced.remarks, cast_carry.remarks)
+_OF_SCANS: tuple[Rule, ...] = (one_key.remarks, sliced.remarks)
 # The rules about calls of a function, by the last part of its name.
 _RULES: dict[str, tuple[Rule, ...]] = {
     "scan": (*_OF_SCANS, remat_around.remarks, shared_weights.remarks),

@@ -4,8 +4,9 @@ import ast
 import re
 
 from scanify.analysis.language.tables import ARRAY_TYPES, KEY_TYPES
+from scanify.analysis.lists.declared import last_name, options_of
+from scanify.analysis.lists.home import is_none
 from scanify.analysis.lower.scope import parameters
-from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.remarks.view import View, bindings
 
 _DEEPEST = 8  # names and calls that are made of one another
@@ -27,7 +28,7 @@ def is_one_key(view: View, node: ast.expr, depth: int = 0) -> bool:
         case ast.Subscript(value=value, slice=index):
             return not isinstance(index, ast.Slice | ast.Tuple) and _are_keys(view, value, depth + 1)
         case ast.IfExp(body=body, orelse=other):
-            parts = [each for each in (body, other) if not _is_none(each)]
+            parts = [each for each in (body, other) if not is_none(each)]
             return bool(parts) and all(is_one_key(view, each, depth + 1) for each in parts)
         case ast.Name():
             found = bindings(view.module, node)
@@ -40,7 +41,7 @@ def _binds_key(view: View, name: ast.Name, statement: ast.AST, value: ast.expr |
     if isinstance(statement, ast.arg):
         return _is_declared_key(view, statement, _ONE_KEY)
     if isinstance(value, ast.expr):
-        return _is_none(value) or is_one_key(view, value, depth)
+        return is_none(value) or is_one_key(view, value, depth)
     match statement:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=whole):  # `key, sub = jax.random.split(key)`
             by_itself = any(isinstance(each, ast.Name) and each.id == name.id for each in parts)
@@ -78,17 +79,7 @@ def is_array_parameter(view: View, name: ast.Name) -> bool:
 
 
 def _type(annotation: ast.expr | None) -> str:
-    """The last name of an annotation without `None`, `Optional` and what is in brackets."""
-    match plain := unquoted(annotation) if annotation is not None else None:
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            names = {_type(each) for each in (left, right) if not _is_none(each)}
-            return names.pop() if len(names) == 1 else "|"
-        case ast.Subscript(value=value, slice=inner):
-            name = (dotted(value) or "").rpartition(".")[2]
-            return _type(inner) if name in ("Optional", "Final") else name
-        case _:
-            return (dotted(plain) or "").rpartition(".")[2]
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    """Return the last name of the type that an annotation allows beside None; `|` for several types."""
+    options = [each for each in options_of(annotation) if not is_none(each)]
+    names = {last_name(each.value if isinstance(each, ast.Subscript) else each) for each in options}
+    return names.pop() if len(names) == 1 else "|" * bool(names)

@@ -17,12 +17,6 @@ from scanify.analysis.watchers.find import watchers_of
 from scanify.analysis.watchers.names import Body, callee
 
 _DEEPEST = 5
-# Functions whose result holds the stacks of one of their arguments, with its position.
-_KEEPS = {
-    **dict.fromkeys(("equinox.filter", "equinox.partition", "equinox.filter_shard", "jax.device_put"), 0),
-    **dict.fromkeys(("equinox.nn.inference_mode", "equinox.apply_updates"), 0),
-    **dict.fromkeys(("equinox.tree_at", "jax.tree.map", "jax.tree_util.tree_map"), 1),
-}
 _BY_LAYER = "`scanify.optim.per_layer(optimizer)` shows it each layer by itself"
 _REMEDIES = {
     RANK: "`optax.adamw(rate, mask=scanify.optim.weight_decay_mask)` asks for the rank in a layer",
@@ -48,23 +42,24 @@ def remarks(view: View, init: ast.Call) -> Iterator[Remark]:
 
 def _holds_stack(view: View, node: ast.expr, depth: int = 0) -> bool:
     """True if an expression is shown to be a tree with a stack of layers in it."""
-    if depth > _DEEPEST or kind_of(view.project, view.module, node) is not None:
-        return depth <= _DEEPEST
+    if kind_of(view.project, view.module, node) is not None:
+        return True
     owner = class_of(view.project, view.module, node)
     if isinstance(owner, Definition):
         return _class_holds(view.project, owner)
     match node:
-        case ast.Call(args=arguments):
-            at = _KEEPS.get(view.called(node.func), len(arguments))
-            return at < len(arguments) and _holds_stack(view, arguments[at], depth + 1)
+        case _ if depth > _DEEPEST:
+            return False
+        case ast.Call(func=function, args=arguments):  # `eqx.filter(model, eqx.is_array)`, `jax.tree.map(f, model)`
+            keeps = view.called(function).startswith(("equinox.", "jax."))
+            return keeps and any(_holds_stack(view, each, depth + 1) for each in arguments)
         case ast.Subscript(value=ast.Call() as value, slice=ast.Constant(value=0)):
             return _holds_stack(view, value, depth + 1)
         case ast.Name():
-            match bindings(view.module, node):
-                case [(ast.Assign(targets=[ast.Name()], value=whole), _)]:
-                    return _holds_stack(view, whole, depth + 1)
-                case [(ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=node.id), *_])], value=whole), _)]:
-                    return _holds_stack(view, whole, depth + 1)  # `params, static = eqx.partition(model, ...)`
+            match [statement for statement, _ in bindings(view.module, node)]:
+                case [ast.Assign(targets=[ast.Name(id=name) | ast.Tuple(elts=[ast.Name(id=name), *_])], value=whole)]:
+                    # the first of `params, static = eqx.partition(model, ...)`
+                    return name == node.id and _holds_stack(view, whole, depth + 1)
     return False
 
 

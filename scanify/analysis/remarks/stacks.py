@@ -4,8 +4,9 @@ import ast
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
+from scanify.analysis.lists.declared import options_of
 from scanify.analysis.lists.objects import assigned_values, class_of
-from scanify.analysis.lower.text import dotted, unquoted
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.remarks.view import bindings
 
@@ -39,14 +40,8 @@ def kind_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int = 
 
 def kind_declared(project: ProjectFacts, module: Module, annotation: ast.expr | None) -> str | None:
     """Return the kind of stack that an annotation declares: `Stacked[Block]`, `"ArrayStacked | None"`."""
-    match plain := unquoted(annotation) if annotation is not None else None:
-        case ast.Subscript(value=value, slice=inner):
-            through = dotted(value) in ("Optional", "Annotated")
-            return kind_declared(project, module, inner if through else value)
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return kind_declared(project, module, left) or kind_declared(project, module, right)
-        case _:
-            return _kind_named(project, module, dotted(plain))
+    options = [each.value if isinstance(each, ast.Subscript) else each for each in options_of(annotation)]
+    return next(filter(None, (_kind_named(project, module, dotted(each)) for each in options)), None)
 
 
 def field_kind(project: ProjectFacts, owner: Definition, attribute: str, depth: int = 0) -> str | None:

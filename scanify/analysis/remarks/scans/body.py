@@ -1,7 +1,6 @@
 """The function that a scan runs for each layer: which of its names are the layer, the carry, or vary by layer."""
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +13,6 @@ from scanify.analysis.remarks.scans.forms import LAX, VIAS
 from scanify.analysis.remarks.stacks import kind_of
 from scanify.analysis.remarks.view import View, argument, names_read
 
-_PARAMETERS = re.compile(r"param|weight|layer|block|theta", re.IGNORECASE)
 _PRODUCTS = frozenset(f"jax.numpy.{name}" for name in ("dot", "matmul", "einsum", "tensordot", "vdot", "inner"))
 
 
@@ -29,15 +27,10 @@ class ScanBody:
     element: str
     given: Mapping[str, ast.expr] = field(default_factory=dict)
 
-    @property
-    def code(self) -> Sequence[ast.AST]:
-        """Its statements, or the expression of a lambda."""
-        return [self.node.body] if isinstance(self.node, ast.Lambda) else self.node.body
-
     @cached_property
     def nodes(self) -> list[ast.AST]:
         """The nodes of its code, without its parameters."""
-        return nodes_in(*self.code)
+        return nodes_in(*([self.node.body] if isinstance(self.node, ast.Lambda) else self.node.body))
 
     @cached_property
     def layer(self) -> set[str]:
@@ -56,21 +49,12 @@ class ScanBody:
         return _computed_from({*params} - set(self.given), self.nodes)
 
     def calls_of_layers(self) -> Iterator[ast.Call]:
-        """Yield the calls that apply the layer: `layer(x)`, `layer.attn(x)`, `eqx.combine(arrays, static)(x)`, and
-        `block(params, x)` if the name says that these are parameters."""
+        """Yield the calls that apply the layer: `layer(x)`, `layer.attn(x)`, `eqx.combine(arrays, static)(x)`."""
         for node in self.nodes:
-            match node:
-                case ast.Call(func=ast.Call() as made):
-                    applies = self.mentions(made, self.layer)
-                case ast.Call(args=[ast.Name(id=given), _, *_], func=function) if given in self.layer:
-                    named = _PARAMETERS.search(given) is not None and not self.view.called(function)
-                    applies = named or root(function) in self.layer
-                case ast.Call(args=arguments, keywords=keywords, func=function):
-                    applies = bool(arguments or keywords) and root(function) in self.layer
-                case _:
-                    continue
-            if applies:
-                yield node
+            if isinstance(node, ast.Call) and (node.args or node.keywords):
+                made = isinstance(node.func, ast.Call) and self.mentions(node.func, self.layer)
+                if made or root(node.func) in self.layer:
+                    yield node
 
     @cached_property
     def over_layers(self) -> bool:
