@@ -257,3 +257,13 @@ def test_constructors_out_of_a_list_are_left_to_evidence(blocks):
     init = "self.layers = [block(8, key=k) for block, k in zip(BLOCKS, jr.split(key, 4))]"
     (found,) = decide(model(init=init).replace("class Model", f"BLOCKS = {blocks}\n\n\nclass Model"))
     assert isinstance(found, Refusal) and found.rule == "SCN201"
+
+
+@pytest.mark.parametrize(
+    "made", ["lambda x: x", "functools.partial(jax.nn.relu)", "Settings()", "jax.vmap(jax.nn.relu)"]
+)
+def test_layers_that_make_a_function_or_an_object_are_not_alike(made):
+    text = model().replace("    linear: eqx.nn.Linear\n", "    linear: eqx.nn.Linear\n    own: object\n", 1)
+    stored = "        self.linear = eqx.nn.Linear(dim, dim, key=key)\n"
+    text = text.replace(stored, f"{stored}        self.own = {made}\n", 1)
+    assert only(f"class Settings:\n    pass\n\n\n{text}").holds is Holds.BLOCK_SEQ

@@ -47,16 +47,6 @@ class Normed(eqx.Module):
         return x
 
 
-class Activated(eqx.Module):
-    act: object
-
-    def __init__(self, key):
-        self.act = lambda x: x * 2
-
-    def __call__(self, x):
-        return self.act(x)
-
-
 class Holder(eqx.Module):
     inner: eqx.nn.Linear
     table: object
@@ -113,7 +103,6 @@ UNLIKE = {
     "function": ("self.layers = [Rated(8, lambda x: x, key=key) for _ in range(n)]", "`lambda x: x`"),
     "classes": ("self.layers = [Block(8, key=k) if n else Other() for k in jr.split(key, n)]", "different classes"),
     "state": ("self.layers = [Normed(8, k) for k in jr.split(key, n)]", "holds a `BatchNorm`"),
-    "own function": ("self.layers = [Activated(k) for k in jr.split(key, n)]", "a function of its own (line"),
     "empty": (f"self.layers = {MANY} if n else []", "may be built empty"),
     "pairs": ("self.layers = [(Block(8, key=k), Other()) for k in jr.split(key, n)]", "is not shown"),
     "not shown": ("self.layers = [make(k) for k in jr.split(key, n)]", "is not shown"),
@@ -207,12 +196,12 @@ REFUSED = {
     "classes": (
         "self.layers = [Block(8, key=key), Other(), Sized(4, 8, key)]",
         "SCN202",
-        "the layers are of different classes: `Block`, `Other`, `Sized`",
+        "no three of the 3 layers are built alike",
     ),
     "sizes": (
         "self.layers = [Sized(3, 64, key), Sized(64, 128, key), Sized(128, 10, key)]",
         "SCN203",
-        "layers 0 and 1 are built with different arguments: `3` and `64`",
+        "no three of the 3 layers are built alike",
     ),
 }
 

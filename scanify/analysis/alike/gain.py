@@ -3,11 +3,10 @@
 import ast
 from dataclasses import dataclass, replace
 
-from scanify.analysis.alike.alike import different_arguments, plain_arguments
 from scanify.analysis.alike.parts import constructors
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lists.declared import is_static
-from scanify.analysis.lists.home import Home, class_meant
+from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import (
     FEW,
     Class,
@@ -15,18 +14,17 @@ from scanify.analysis.lists.layer_list import (
     Made,
     Reason,
     Varies,
-    class_name,
     identity,
     not_shown,
 )
 from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lists.varies import Variation
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import parameters, parent_of
+from scanify.analysis.lower.scope import ancestors, parameters
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
 _KEEPING = frozenset({"equinox.nn.Dropout", "jax.numpy.array", "jax.numpy.asarray"})
-_DEEPEST = 4  # constructors that hand an argument on; one that hands it further is not shown to keep it
 _ARITHMETIC = frozenset("float int bool abs min max round".split())
 
 
@@ -49,7 +47,9 @@ def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
     if refusal is not None or _written_out_alike(project, layers):
         return Gain(refusal)
     if shown and not repeated:
-        return Gain(_all_unlike(project, layers))
+        rule = "SCN202" if len(layers.classes) > 1 else "SCN203"
+        text = f"no three of the {len(layers.made)} layers are built alike"
+        return Gain((rule, text, layers.made[0].place))
     doubts = [_doubt(project, each) for each in repeated]
     in_turns = len(layers.classes) > 1 and any(doubts)  # a linear layer of its own size, and an activation
     if (None in doubts and not in_turns) or _of_one_class(project, layers):
@@ -95,12 +95,12 @@ def _doubt(project: ProjectFacts, made: Made) -> Obligation | None:
     return None
 
 
-def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at: int, depth: int = 0) -> bool:
-    """True if a class of the project stores an argument, and makes nothing of its size.
+def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at: int) -> bool:
+    """True if a class of the project stores an argument, or arithmetic on it, and makes nothing of its size.
 
     `self.rate = rate` gives each layer its own number, which an array can hold; `Linear(width, width)` its own shapes.
     """
-    if not isinstance(cls, Definition) or depth > _DEEPEST:
+    if not isinstance(cls, Definition):
         return False
     found = next(constructors(project, cls), None)
     fields = project.classes.fields(cls)
@@ -108,28 +108,24 @@ def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at
     name = name or (names[at] if at < len(names) else None)
     if found is None:
         return name in fields and not is_static(fields[name].default)
-    home, function = found
-    uses = (each for each in nodes_in(*function.body) if isinstance(each, ast.Name) and each.id == name)
-    return name in names and all(_keeps(home, cls, each, depth) for each in uses)
+    uses = (each for each in nodes_in(*found[1].body) if isinstance(each, ast.Name) and each.id == name)
+    static = {each for each in fields if is_static(fields[each].default)}
+    return name in names and all(_is_stored(found[0], each, static) for each in uses)
 
 
-def _keeps(home: Home, cls: Definition, node: ast.AST, depth: int) -> bool:
-    """True if an expression goes into a field that is not static, through arithmetic and constructors alone."""
-    above = parent_of(home.module, node)
-    keyword = above.arg if isinstance(above, ast.keyword) else None
-    above = parent_of(home.module, above) if isinstance(above, ast.keyword) else above
-    fields = home.project.classes.fields(cls)
+def _is_stored(home: Home, node: ast.AST, static: set[str]) -> bool:
+    """True if an expression goes into a field that is not static, through arithmetic alone."""
+    through = (ast.BinOp, ast.UnaryOp, ast.keyword)
+    above = next(
+        each
+        for each in ancestors(home.module, node)
+        if not isinstance(each, through)
+        and home.builtin(each) not in _ARITHMETIC
+        and home.library(each) not in _KEEPING
+    )
     match above:
-        case ast.BinOp() | ast.UnaryOp():
-            return _keeps(home, cls, above, depth)
-        case ast.Call() if home.builtin(above) in _ARITHMETIC:
-            return _keeps(home, cls, above, depth)
-        case ast.Call():
-            at = next((at for at, each in enumerate(above.args) if each is node), 0)
-            part = class_meant(home, above.func)
-            return home.library(above) in _KEEPING or _is_only_kept(home.project, part, keyword, at, depth + 1)
         case ast.Assign(targets=[ast.Attribute(attr=attr)]) | ast.AnnAssign(target=ast.Attribute(attr=attr)):
-            return attr not in fields or not is_static(fields[attr].default)
+            return attr not in static
         case _:
             return False
 
@@ -140,21 +136,14 @@ def _keeps(home: Home, cls: Definition, node: ast.AST, depth: int) -> bool:
 def _written_out_alike(project: ProjectFacts, layers: LayerList) -> bool:
     """True if three layers that are written out are alike: any three if there is one class, else three in a row."""
     made = [each for each in layers.made if not each.repeated and each.cls is not None]
-    same = [(identity(each.cls), *sorted(map(str, plain_arguments(project, each).items()))) for each in made]
+    same = [(identity(each.cls), *_plain_arguments(project, each)) for each in made]
     if len(layers.classes) == 1:
         return any(same.count(each) >= FEW for each in same)
     return any(len(set(same[at : at + FEW])) == 1 for at in range(len(same) - FEW + 1))
 
 
-def _all_unlike(project: ProjectFacts, layers: LayerList) -> Reason:
-    """Why no three of the layers that are written out are alike."""
-    made = layers.made
-    classes = [identity(each.cls) for each in made]
-    if len(layers.classes) > 1 and not any(classes.count(each) >= FEW for each in classes):
-        names = ", ".join(f"`{class_name(each)}`" for each in layers.classes)
-        return "SCN202", f"the layers are of different classes: {names}", made[0].place
-    pairs = [(at, found) for at, each in enumerate(made) if (found := different_arguments(project, made[0], each))]
-    text = f"no three of the {len(made)} layers are built alike"
-    if pairs:
-        text += f": layers 0 and {pairs[0][0]} are built with different arguments: {pairs[0][1]}"
-    return "SCN203", text, made[0].place
+def _plain_arguments(project: ProjectFacts, made: Made) -> list[tuple[str, str]]:
+    """The arguments of a call as text, by name or position, without the random keys."""
+    variation = Variation(home_of(project, made.module, made.node), ())
+    pairs = ((each.name or str(at), each.value) for at, each in enumerate(made.arguments))
+    return sorted((name, ast.unparse(value)) for name, value in pairs if name != "key" and not variation.is_key(value))

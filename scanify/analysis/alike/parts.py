@@ -37,23 +37,6 @@ def constructors(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, Func
                 yield Home(project, owner.module, function), function
 
 
-def building_code(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, Function]]:
-    """Yield the constructors of a class, and the functions and methods of the project that they call."""
-    waiting, seen = list(constructors(project, cls)), set[ast.AST]()
-    for home, function in waiting:  # which grows
-        if function in seen or not isinstance(cls, Definition):
-            continue
-        seen.add(function)
-        yield home, function
-        for call in (each for each in nodes_in(*function.body) if isinstance(each, ast.Call)):
-            meaning = home.meaning(call.func)
-            method = isinstance(call.func, ast.Attribute) and project.classes.method(cls, call.func.attr)
-            if isinstance(meaning, Definition) and isinstance(meaning.node, ast.FunctionDef):
-                waiting.append((Home(project, meaning.module, meaning.node), meaning.node))
-            elif method:
-                waiting.append((Home(project, method[0].module, method[1]), method[1]))
-
-
 def writes_into(project: ProjectFacts, parts: Iterable[Class]) -> Iterator[tuple[str, Place]]:
     """Yield the fields of classes that code stores into past the frozen class or in place, each with a store's place.
 

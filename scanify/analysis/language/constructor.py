@@ -27,6 +27,9 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
     effects = tuple(walker.effects.items())
     found = list(walker.obligations)
     for name, value in made.items():
+        if any(_is_own(project, each) for each in _held_in(value)):
+            text = f"`{name}` of `{cls.name}` is a function or an object of each layer's own"
+            found.append(Obligation(_KIND, text, cls.module.place(cls.node)))
         unknowns = (each for each in _held_in(value) if isinstance(each, t.Unknown) and not each.noted)
         unknown = next((each for each in unknowns if not each.declared), None)
         if unknown is not None:
@@ -34,6 +37,17 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
             found.append(Obligation(_KIND, text, cls.module.place(cls.node)))
     found += [Obligation(kind=_KIND, text=text, place=place) for text, place in effects]
     return tuple(found)
+
+
+def _is_own(project: ProjectFacts, value: t.Type) -> bool:
+    """True of a function or an object that the constructor makes and that is no module."""
+    match value:
+        case t.Function(around=around):
+            return around is not None
+        case t.Object(cls=cls, exact=exact):
+            return exact and not project.classes.is_module(cls)
+        case _:
+            return isinstance(value, t.Mapped)
 
 
 class _ConstructorWalker(Walker):
