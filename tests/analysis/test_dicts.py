@@ -198,7 +198,7 @@ def test_a_part_that_is_not_shown_may_be_anything(fill):
 def test_a_dict_is_not_built_stacked():
     found = refused(stack="init")
     assert (found.rule, found.remedy) == ("SCN214", "use `--stack call`")
-    assert "is a dict" in found.reason
+    assert "the values of the dict" in found.reason
 
 
 @pytest.mark.parametrize(

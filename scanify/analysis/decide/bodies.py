@@ -9,19 +9,19 @@ from scanify.analysis.language.constructor import is_key_name
 from scanify.analysis.language.loop import LoopObligations
 from scanify.analysis.language.types import Array, Items, LibraryFunction, Nothing, Static, Type, options
 from scanify.analysis.lists.layer_list import LayerList
-from scanify.analysis.lower.loop import Loop, Walk
+from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Bodies
 
 
 def bodies_of(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations) -> Bodies:
     """What speaks against one body for all layers; the number of a layer does not, which is an array then."""
-    several = next(_several(loop, layers, alike, shape, body), None)
+    several = next(_several(layers, alike, shape, body), None)
     doubts = tuple(dict.fromkeys(_doubts(loop, shape, body)))
     return Bodies(several, None if several else alike.unlike, () if several else doubts)
 
 
-def _several(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
+def _several(layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
     """Why no one body can be applied to all layers."""
     if alike.refusal is not None:
         yield alike.refusal[1]
@@ -30,59 +30,39 @@ def _several(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body
     if shape.ends_early:
         yield "this loop may end before its last layer"
     for name, start in body.starts.items():
-        if is_key_name(name):
-            continue
-        if isinstance(start, Nothing):
+        if isinstance(start, Nothing) and not is_key_name(name):
             yield f"`{name}`, which goes from one to the next, begins as None"
     beside = {each.id for walk in shape.beside for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
     if any(name in beside for name, _ in shape.concretized):
         yield "the loop asks for the value of what it walks beside the layers"
-    if any(_holds_number(body.beside.get(walk)) for walk in shape.beside):
+    if any(_holds(body.beside.get(walk), Static, LibraryFunction) for walk in shape.beside):
         yield "Python numbers are walked beside the layers, and may be used as sizes or axes"
-    if shape.collections and (
-        shape.collected.keyed or not all(isinstance(body.beside.get(walk), Array) for walk in shape.beside)
-    ):
+    if shape.collected.keyed:
         yield "what is collected has the names or the numbers that are walked beside the layers"
 
 
 def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
     """Yield the conditions of one body: values alongside the layers are arrays, and carries begin as layers return
     them."""
-    for walk in shape.beside if shape.collections else ():
-        if not _is_array(walk, body.beside.get(walk)):
-            yield f"`{loop.code(walk.source)}` holds arrays, and no numbers that are collected again"
     for name in shape.carry:
-        start = body.starts.get(name)
-        if not is_key_name(name) and _otherwise(start):
+        if not is_key_name(name) and _holds(body.starts.get(name), Nothing):
             yield f"`{name}` has the structure before the loop that each layer gives it, and may begin as None"
         elif name in shape.last:
             yield f"`{name}` has the shape and the dtype before the loop that each layer gives it"
     first = len(shape.xs) - len(shape.beside)
     for xs, walk in zip(shape.xs[first:], shape.beside, strict=True):
+        value, keys = body.beside.get(walk), isinstance(walk.base, ast.Name) and is_key_name(walk.base.id)
+        if shape.collections and not (isinstance(value, Array) and (value.certain or keys)):
+            yield f"`{loop.code(walk.source)}` holds arrays, and no numbers that are collected again"
         if xs.layers:
             yield f"one body fits all layers in `{loop.code(walk.source)}`, too"
 
 
-def _otherwise(value: Type | None, within: bool = False) -> bool:
+def _holds(value: Type | None, *types: type[Type]) -> bool:
+    """True if a value may be of some types, or a container with one of them in it."""
     for option in options(value):
-        if isinstance(option, Nothing) or (within and isinstance(option, Static)):
+        if isinstance(option, types):
             return True
-        if isinstance(option, Items) and any(_otherwise(part, True) for part in option.parts or ()):
-            return True
-    return False
-
-
-def _is_array(walk: Walk, value: Type | None) -> bool:
-    """True if an element is an array, or a random key by the name of its container."""
-    keys = isinstance(walk.base, ast.Name) and is_key_name(walk.base.id)
-    return isinstance(value, Array) and (value.certain or keys)
-
-
-def _holds_number(value: Type | None) -> bool:
-    """True if a value is a number or a text, or a container with one in it."""
-    for option in options(value):
-        if isinstance(option, Static | LibraryFunction):
-            return True
-        if isinstance(option, Items) and any(map(_holds_number, option.parts or (option.each,))):
+        if isinstance(option, Items) and any(_holds(part, *types) for part in option.parts or (option.each,)):
             return True
     return False

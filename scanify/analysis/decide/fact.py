@@ -42,7 +42,6 @@ from scanify.analysis.uses.of_list import uses_of
 from scanify.analysis.uses.use import Uses
 
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
-_SHAPES = "keep the loop: it computes shapes"
 _SUPER = "`super()` without arguments does not work in the function of a scan"
 
 
@@ -104,9 +103,6 @@ def fact_of(
         text = f"{uses.changes.what}: then other layers may be in `{layers.name}`"
         changed = [Obligation(Shows.LAYERS, text, uses.changes.place)]
         layers = replace(layers, open=(*layers.open, *changed))
-    if (place := unfinished(loop, layers)) is not None:
-        changed.append(Obligation(Shows.LAYERS, f"`{layers.name}` is finished when the loop runs", place))
-        layers = replace(layers, open=(*layers.open, *changed[-1:]))
     made, home = [each.cls for each in layers.made], (layers.owner, layers.attribute)
     body = understood(project, loop, shape, made, home=home, trees=trees)
     shape = _with_types(project, loop, shape, body)
@@ -136,17 +132,6 @@ def fact_of(
         ),
         trees,
     )
-
-
-def unfinished(loop: Loop, layers: LayerList) -> Place | None:
-    """The place in the constructor that makes the list, if the constructor runs the loop before or in it."""
-    module, start = loop.module, loop.place.span.start
-    around = module.span(loop.scope.function.node)
-    for place in (site.place for site in layers.sites):
-        inside = place.path == module.path and around.start < place.span.start < around.end
-        if inside and place.span.end > start:
-            return place
-    return None
 
 
 def _collected_objects(project: ProjectFacts, body: LoopObligations) -> Iterator[str]:
@@ -181,10 +166,16 @@ def _with_types(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopO
 def _problems(
     project: ProjectFacts, loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations
 ) -> Iterator[Reason]:
-    package = loop.module.name.partition(".")[0]
+    module = loop.module
+    package = module.name.partition(".")[0]
     if package in _BELOW:
         text = f"the rewrite would import `scanify`, which imports `{package}` itself"
         yield "SCN212", text, None, "leave this loop as it is"
+    around = module.span(loop.scope.function.node)
+    for site in layers.sites:
+        inside = site.place.path == module.path and around.start < site.place.span.start < around.end
+        if inside and site.place.span.end > loop.place.span.start:
+            yield "SCN212", f"the loop runs before `{layers.name}` is finished", site.place
     for each in shape.problems:
         yield each.rule, each.reason, _place(loop, each.node), each.remedy
     for text, place in body.effects.items():
@@ -207,9 +198,6 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
         for option in options(body.starts.get(name)):
             if isinstance(option, Function | LibraryFunction | Mapped):
                 yield "SCN206", f"`{name}` is a function that each layer makes another one of", place
-        for made in shape.starts.get(name, ()):
-            if (called(made) or "").rpartition(".")[2] in ("ShapeDtypeStruct", "eval_shape", "filter_eval_shape"):
-                yield "SCN206", f"`{name}` is a shape without an array", _place(loop, made), _SHAPES
         value = body.results.get(name)
         if name in shape.last and not _holds_arrays(value):
             text = f"`{name}` is read after the loop, and is not shown to be an array, which a scan could return"

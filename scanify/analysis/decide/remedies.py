@@ -24,18 +24,8 @@ REMEDIES = {
 
 def refused(plan: Plan | Refusal, rule: str, reason: str, remedy: str = "") -> Refusal:
     """The loop of a plan, refused after all, or for another reason."""
-    return Refusal(
-        place=plan.place,
-        rule=rule,
-        reason=reason,
-        kind=plan.kind,
-        container=plan.container,
-        carry=plan.carry,
-        xs=plan.xs,
-        broadcast=plan.broadcast,
-        ys=plan.ys,
-        remedy=remedy or REMEDIES.get(rule, ""),
-    )
+    described = {name: getattr(plan, name) for name in ("place", "kind", "container", "carry", "xs", "broadcast", "ys")}
+    return Refusal(rule=rule, reason=reason, remedy=remedy or REMEDIES.get(rule, ""), **described)
 
 
 def open_rule(layers: LayerList) -> str:

@@ -4,10 +4,11 @@ call."""
 from typing import Literal
 
 from scanify.analysis.alike.one_trace import with_one_trace
-from scanify.analysis.decide.fact import LoopFact, unfinished
+from scanify.analysis.decide.fact import LoopFact
 from scanify.analysis.facts import Place
 from scanify.analysis.language.constructor import obligations_of
-from scanify.analysis.lists.layer_list import LayerList, Reason
+from scanify.analysis.lists.layer_list import Reason
+from scanify.analysis.lower.loop import Order
 from scanify.analysis.plan import Framework, Holds
 from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.stack import CallStack, InitStack
@@ -28,43 +29,39 @@ def choose_stack(
 
     `given` are the files that may be changed, `stays` is another loop over the list that is not rewritten.
     """
-    layers = fact.layers
     if choice == "call":
         return CallStack()
-    if framework is Framework.NNX:
-        if choice == "init":
-            reason = "a list of modules of Flax NNX stays as it is and is stacked in the call"
-            return "SCN217", reason, None, _IN_CALL
-        return CallStack("it holds modules of Flax NNX, which keep their state")
-    if fact.trees:
-        return CallStack("a list of parameters stays one: who has it may save it, and update it")
-    if not layers.sites:
-        return _nowhere(layers, choice)
-    outside = next((site.place for site in layers.sites if site.place.path not in given), None)
-    if outside is not None:
-        reason = f"the list is built in `{outside.path}`, which was not given"
-        if choice == "init":
-            return "SCN201", reason, outside, f"give `{outside.path}` too, or use `--stack call`"
-        return CallStack(reason, outside)
-    stack = fact.uses.in_call
-    if stack is None and (place := unfinished(fact.loop, layers)) is not None:
-        stack = CallStack("the loop runs before the list is finished", place)
-    if stack is None and stays is not None:
-        stack = CallStack("another loop over it stays as it is", stays)  # and would take a stack apart in each call
-    if stack is not None:
-        if choice == "init":
-            return "SCN214", stack.reason, stack.at
-        return stack
+    kept = _kept(fact, given, framework, stays)
+    if kept is not None:
+        stack, rule, remedy = kept
+        return (rule, stack.reason, stack.at, remedy) if choice == "init" and rule else stack
+    layers = fact.layers
     if fact.alike.holds is Holds.ARRAY_STACKED:
         layers = with_one_trace(project, layers, obligations_of)
     return InitStack(tuple(dict.fromkeys(layers.sites)), tuple(dict.fromkeys(layers.annotations)))
 
 
-def _nowhere(layers: LayerList, choice: StackChoice) -> CallStack | Reason:
-    stack = layers.in_call or CallStack("the source does not show the list")
-    if choice == "init":
+def _kept(
+    fact: LoopFact, given: frozenset[object], framework: Framework, stays: Place | None
+) -> tuple[CallStack, str, str] | None:
+    """Why the list stays, with the rule and the remedy if the user asks for a stack; no rule if the loop is rewritten
+    then, too. None if the list can be stacked where it is built."""
+    layers = fact.layers
+    if framework is Framework.NNX:
+        return CallStack("the list holds modules of Flax NNX, which keep their state"), "SCN217", _IN_CALL
+    if fact.trees:
+        return CallStack("a list of parameters stays one: who has it may save it, and update it"), "", ""
+    if not layers.sites:
+        stack = layers.in_call or CallStack("the source does not show the list")
         if layers.of_dict:
-            return "SCN214", f"`{layers.name}` is a dict, which no stack can replace", None, _IN_CALL
-        if layers.walk.order.value not in ("reversed", "slice", "other") and len(layers.walk.bases) == 1:
-            return stack.rule or "SCN201", stack.reason, stack.at, _IN_CALL
-    return stack
+            return stack, "SCN214", _IN_CALL
+        whole = layers.walk.order not in (Order.REVERSED, Order.SLICE, Order.OTHER) and len(layers.walk.bases) == 1
+        return stack, (stack.rule or "SCN201") if whole else "", _IN_CALL
+    for place in (site.place for site in layers.sites if site.place.path not in given):
+        stack = CallStack(f"the list is built in `{place.path}`, which was not given", place)
+        return stack, "SCN201", f"give `{place.path}` too, or use `--stack call`"
+    if fact.uses.in_call is not None:
+        return fact.uses.in_call, "SCN214", ""
+    if stays is not None:  # which would take a stack apart in each call
+        return CallStack("another loop over it stays as it is", stays), "SCN214", ""
+    return None

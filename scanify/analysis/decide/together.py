@@ -26,7 +26,8 @@ def left_behind(
         place = fact.loop.place
         stays_list = fact.loop.ignored or (decision is not None and place not in plans)
         if stays_list and fact.gain.refusal is None and not constructs(fact.loop):
-            stays = dict.fromkeys(_lists(fact), place) | stays
+            for node in _lists(fact):
+                stays.setdefault(node, place)
     stacked = {place for place, plan in plans.items() if isinstance(plan.stack, InitStack)}
     others = {fact: [stays[node] for node in _lists(fact) if node in stays] for fact in decided}
     return {fact: places[0] for fact, places in others.items() if places and fact.loop.place in stacked}

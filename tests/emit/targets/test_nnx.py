@@ -119,7 +119,7 @@ def test_a_policy_that_it_has_not_is_refused(policy: str, tmp_path: Path) -> Non
 def test_a_list_is_not_built_stacked(tmp_path: Path) -> None:
     after, outcome = rewritten(TEXT, tmp_path, "nnx", stack="init")
     assert after == TEXT
-    assert reason(outcome) == "a list of modules of Flax NNX stays as it is and is stacked in the call"
+    assert reason(outcome) == "the list holds modules of Flax NNX, which keep their state"
 
 
 def test_layers_of_two_classes_are_refused(tmp_path: Path) -> None:
