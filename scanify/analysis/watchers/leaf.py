@@ -12,7 +12,7 @@ from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.watchers.library import EACH_NUMBER, TOTALS, TYPE_TESTS
-from scanify.analysis.watchers.names import Body, callee, is_decorated
+from scanify.analysis.watchers.names import Body, callee
 from scanify.analysis.watchers.sharding import PLACING, SHARDED, names_axes
 
 _MAX_DEPTH = 4  # functions that call one another
@@ -128,7 +128,7 @@ class Leaf:
     def call(self, function: ast.expr, node: ast.expr) -> None:
         """Raise unless a function is in the language."""
         known = callee(self.index, self.module, function)
-        if isinstance(known, Body) and not is_decorated(self.index, known) and self.depth < _MAX_DEPTH:
+        if isinstance(known, Body) and known.is_plain and self.depth < _MAX_DEPTH:
             names = {each.arg for each in parameters(known.node)} | self.names
             inner = replace(self, module=known.module, names=frozenset(names), depth=self.depth + 1)
             inner.value(_result(known.node))

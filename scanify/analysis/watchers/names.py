@@ -1,6 +1,7 @@
 """What a function's name stands for where it is read: a function of a library, or one whose body is in the project."""
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,10 +22,11 @@ _WRAPPERS = frozenset(
 
 @dataclass(frozen=True)
 class Body:
-    """A function whose body the project has."""
+    """A function whose body the project has; a decorator may make another function of one that is not plain."""
 
     module: Module
     node: ast.FunctionDef | ast.Lambda
+    is_plain: bool = True
 
 
 Callee: TypeAlias = str | Body | None
@@ -64,9 +66,17 @@ def callees(index: Index, module: Module, node: ast.expr, depth: int = 0) -> tup
         return (imported_in_place(node),)
     first, _, rest = name.partition(".")
     holder = local_scope(module, node, first)
-    if holder is not None:
-        return _local(index, holder, first, rest, depth)
-    return _called(index, meanings(index, module, name, depth), depth) or (None,)
+    found = _local(index, holder, first, rest) if holder is not None else meanings(index, module, name, depth)
+    return tuple(each for one, rest in found for each in _called(index, one, rest, depth)) or (None,)
+
+
+def _local(index: Index, holder: Scope, name: str, rest: str) -> Iterator[tuple[Meaning | None, str]]:
+    """Yield what a name that a function binds may stand for; see `meanings`. A parameter may be anything."""
+    for node in bindings_of(holder, name) if name not in holder.params else [None]:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from imported(index, holder.module, holder.module.imported(node)[name], rest)
+        else:
+            yield (Definition(holder.module, name, node) if isinstance(node, ast.stmt) else None), rest
 
 
 def meanings(index: Index, module: Module, name: str, depth: int = 0) -> list[tuple[Meaning | None, str]]:
@@ -107,29 +117,23 @@ def imported(
     return [(None, "")]
 
 
-def _called(index: Index, found: list[tuple[Meaning | None, str]], depth: int) -> tuple[Callee, ...]:
-    callees: list[Callee] = []
-    for meaning, rest in found:
-        if isinstance(meaning, External):
-            callees.append(f"{meaning.qualname}.{rest}" if rest else meaning.qualname)
-        elif isinstance(meaning, Definition):
-            callees += _bound_by(index, meaning.module, meaning.name, meaning.node, rest, depth)
-        else:
-            callees.append(None)
-    return tuple(callees)
-
-
-def _bound_by(index: Index, module: Module, name: str, node: ast.AST, rest: str, depth: int) -> tuple[Callee, ...]:
-    """What a name, or an attribute of it, may call where a statement binds it."""
-    match node:
-        case ast.FunctionDef() if not rest:
-            return (Body(module, node),)
-        case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
+def _called(index: Index, meaning: Meaning | None, rest: str, depth: int) -> tuple[Callee, ...]:
+    """Return what something, or an attribute of it, may call."""
+    if isinstance(meaning, External):
+        return (f"{meaning.qualname}.{rest}" if rest else meaning.qualname,)
+    match getattr(meaning, "node", None):
+        case ast.FunctionDef() as function if isinstance(meaning, Definition) and not rest:
+            is_plain = all(_keeps(index, meaning.module, each) for each in function.decorator_list)
+            return (Body(meaning.module, function, is_plain),)
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value)
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+        ) if isinstance(meaning, Definition):
             if isinstance(value, ast.Constant) and value.value is None:
                 return ()
             if isinstance(value, ast.Name) and value.id == name:
                 return (None,)
-            found = callees(index, module, value, depth + 1)
+            found = callees(index, meaning.module, value, depth + 1)
             return tuple((f"{each}.{rest}" if isinstance(each, str) else None) if rest else each for each in found)
         case _:
             return (None,)
@@ -163,31 +167,12 @@ def imported_in_place(node: ast.expr) -> str | None:
             return None
 
 
-def is_decorated(index: Index, body: Body) -> bool:
-    """True if a decorator may make another function of one: all but `@jax.jit`, `@partial(jax.jit, donate=0)`, ..."""
-    decorators = [] if isinstance(body.node, ast.Lambda) else body.node.decorator_list
-    return not all(_is_kept_by(index, body.module, each) for each in decorators)
-
-
-def _is_kept_by(index: Index, module: Module, decorator: ast.expr) -> bool:
+def _keeps(index: Index, module: Module, decorator: ast.expr) -> bool:
+    """True if a decorator makes no other function of one: `@jax.jit`, `@partial(jax.jit, donate=0)`, ..."""
     found = callee(index, module, decorator)
     if found is None and isinstance(decorator, ast.Call):
         found = callee(index, module, decorator.func)
     return found in _WRAPPERS
-
-
-def _local(index: Index, holder: Scope, name: str, rest: str, depth: int) -> tuple[Callee, ...]:
-    """What a name that a function around binds, or an attribute of it, may call."""
-    if name in holder.params:
-        return (None,)
-    found: list[Callee] = []
-    for node in bindings_of(holder, name):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            target = holder.module.imported(node)[name]
-            found += _called(index, imported(index, holder.module, target, rest, depth), depth)
-        else:
-            found += _bound_by(index, holder.module, name, node, rest, depth)
-    return tuple(found) or (None,)
 
 
 def bindings_of(holder: Scope, name: str) -> list[ast.AST]:

@@ -12,7 +12,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.watchers.leaf import Leaf, Reads, reads_of
 from scanify.analysis.watchers.library import ARRAYS, COMBINES, JUDGED, KINDS, LEAF_SPECS, is_unlisted, optimizer_reads
-from scanify.analysis.watchers.names import Body, bindings_of, callee, callees, is_decorated, local_scope
+from scanify.analysis.watchers.names import Body, bindings_of, callee, callees, local_scope
 
 COUNT, ONE_BY_ONE = "how many leaves there are", "one leaf after another"
 NAMED_PARTS = "the parts of a tree that a lambda names"
@@ -80,7 +80,7 @@ class _Call:
         known = self._callee(predicate)
         if isinstance(predicate, ast.Constant) or known in ARRAYS:
             return True
-        body = known.node.body if isinstance(known, Body) and not is_decorated(self.index, known) else None
+        body = known.node.body if isinstance(known, Body) and known.is_plain else None
         match body[-1] if isinstance(body, list) and len(body) == 1 else body:
             case ast.Compare(ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
                 return True
