@@ -4,6 +4,7 @@ All functions of a name share their results, all attributes of a name their valu
 """
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 from scanify.analysis.classes.classes import Classes
@@ -11,7 +12,7 @@ from scanify.analysis.index import Definition, External, Index, Meaning, Module
 from scanify.analysis.language.tables import MEASURES
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, own_nodes, parameters, parent_of, scope_of
-from scanify.analysis.lower.text import dotted, unquoted
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.library import mentioned
 from scanify.analysis.watchers.names import imported, local_scope, meanings
 from scanify.analysis.watchers.values import (
@@ -35,6 +36,7 @@ from scanify.analysis.watchers.values import (
 
 # Packages whose classes call nothing of their own with what their objects are passed.
 _BASES = tuple("equinox. typing. typing_extensions. builtins. abc. enum. jaxtyping. optax. haliax. flax.".split())
+_WORD = re.compile(r"[^\W\d]\w*")
 _PROPERTIES = {"property", "cached_property"}
 _OPENS = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 _EXPRESSIONS = (ast.Call, ast.Lambda, ast.Attribute, ast.JoinedStr, ast.BinOp)
@@ -192,22 +194,13 @@ class Code(Store):
         """Return the value of any element of a list, or the elements of a tuple at their places."""
         return frozenset(each for each in self.value(module, node) if each[1] != CONTAINER)
 
-    def _iterated(self, module: Module, node: ast.expr) -> Value:
-        """Return the value of any element of an iterable."""
-        match node:
-            case ast.Call(func=ast.Name(id="zip"), args=args) if not any(isinstance(a, ast.Starred) for a in args):
-                return tuple_of(*(self._iterated(module, each) for each in args))
-            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-                return tuple_of(NOTHING, self._iterated(module, inner))
-            case _:
-                return join([self._element(module, node)])
-
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def _statement(self, module: Module, around: ast.AST, node: ast.AST) -> None:
         for targets, source in _bindings(node):
             is_loop = isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
-            self.assign(module, targets, self._iterated(module, source) if is_loop else self.value(module, source))
+            value = join([self._element(module, source)]) if is_loop else self.value(module, source)
+            self.assign(module, targets, value)
         match node:
             case ast.AnnAssign(target=target, annotation=annotation):
                 self.assign(module, [target], self._annotated(module, annotation))
@@ -253,18 +246,9 @@ class Code(Store):
         return value_of(OBJECT, *([TREE] if owner in self.models else []), *([UNKNOWN] if is_open else []))
 
     def _annotated(self, module: Module, annotation: ast.expr) -> Value:
-        """Return an object of the classes that an annotation names."""
-        plain = unquoted(annotation)
-        name = dotted(plain)
-        if plain is not None and name is None:
-            inside = (each for each in ast.iter_child_nodes(plain) if isinstance(each, ast.expr))
-            return join(self._annotated(module, each) for each in inside)
-        found = self.index.resolve(module, name) if name else None
-        if isinstance(found, External) and found.qualname.startswith(("optax.", "equinox.nn.")):
-            return value_of(KNOWN)
-        if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef):
-            return self.object_of(found.module, found.node)
-        return NOTHING
+        """Return an object of the classes that an annotation names, quoted or not."""
+        several = (each for word in _WORD.findall(module.code(annotation)) for each in self.definitions.get(word, ()))
+        return join(self.object_of(where, cls) for where, cls in several if isinstance(cls, ast.ClassDef))
 
     def assign(self, module: Module, targets: Iterable[ast.expr], value: Value) -> None:
         """Add to the values of targets of an assignment."""

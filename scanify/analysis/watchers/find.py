@@ -174,8 +174,9 @@ def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
     """Yield what one node reads."""
     match node:
         case ast.Constant(value=str(text)):
-            path = text.replace(":", ".") if _PATH.fullmatch(text) and _is_passed_on(module, node) else ""
-            yield from _chosen(path, None)
+            above = parent_of(module, node)
+            if _PATH.fullmatch(text) and (text != "optax" or isinstance(above, ast.Call)):
+                yield from _chosen(text.replace(":", "."), None)
             yield from [SHARDED] if text in PLACES else []
         case ast.keyword(value=value):
             yield from [SHARDED] if not is_whole(module, value) else []
@@ -221,22 +222,13 @@ def _mentioned(index: Index, module: Module, node: ast.expr) -> Iterator[str]:
 
 def _chosen(qualname: str, above: ast.AST | None) -> Iterator[str]:
     """Yield what may be read by an optimiser, or by any of a package, that is not called where it is named."""
-    if not qualname or qualname.endswith(_TEXTS):
-        return
     package = qualname.removesuffix(".__dict__")
-    reads: str | None = f"an optimizer of `{package}` that is chosen as the program runs"
-    if package not in _OPTIMISERS:
-        reads = optimizer_reads(qualname)
+    is_any = package in _OPTIMISERS
     match above:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
-            reads = optimizer_reads(f"{package}.{name}")
+            package, is_any = f"{package}.{name}", False
         case ast.Call(func=ast.Name(id="hasattr" | "print" | "repr" | "str" | "id") | ast.Attribute(attr="reload")):
-            reads = None
-    yield from [reads] if reads is not None else []
-
-
-def _is_passed_on(module: Module, node: ast.Constant) -> bool:
-    """True unless a text stands by itself or in a list, which imports nothing, or is followed where it is imported."""
-    above = parent_of(module, node)
-    is_value = isinstance(above, ast.Call | ast.Assign | ast.keyword | ast.AnnAssign | ast.Dict | ast.Return)
-    return is_value and not (isinstance(above, ast.Call) and imported_in_place(above) is not None)
+            return
+    reads = f"an optimizer of `{package}` that is chosen as the program runs" if is_any else optimizer_reads(package)
+    if reads is not None and not qualname.endswith(_TEXTS):
+        yield reads
