@@ -116,6 +116,7 @@ NONE = {
         "        return self.act(model.layers[0].linear.weight @ x)\n"
     ),
     "plain": "def step(x):\n    return loss(Model(x), x)\n",
+    "numbers of layers": "def step(x):\n    for at, layer in enumerate(Model(x).layers):\n        print(f'{at}')\n",
     "losses of a scan": (
         "def step(xs):\n    def body(net, x):\n        value, grads = eqx.filter_value_and_grad(loss)(net, x)\n"
         "        return eqx.apply_updates(net, grads), value\n\n"

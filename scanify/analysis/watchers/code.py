@@ -194,13 +194,22 @@ class Code(Store):
         """Return the value of any element of a list, or the elements of a tuple at their places."""
         return frozenset(each for each in self.value(module, node) if each[1] != CONTAINER)
 
+    def _iterated(self, module: Module, node: ast.expr) -> Value:
+        """Return the value of any element of an iterable."""
+        match node:
+            case ast.Call(func=ast.Name(id="zip"), args=args) if not any(isinstance(a, ast.Starred) for a in args):
+                return tuple_of(*(self._iterated(module, each) for each in args))
+            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+                return tuple_of(NOTHING, self._iterated(module, inner))
+            case _:
+                return join([self._element(module, node)])
+
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def _statement(self, module: Module, around: ast.AST, node: ast.AST) -> None:
         for targets, source in _bindings(node):
             is_loop = isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
-            value = join([self._element(module, source)]) if is_loop else self.value(module, source)
-            self.assign(module, targets, value)
+            self.assign(module, targets, self._iterated(module, source) if is_loop else self.value(module, source))
         match node:
             case ast.AnnAssign(target=target, annotation=annotation):
                 self.assign(module, [target], self._annotated(module, annotation))
