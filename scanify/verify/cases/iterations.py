@@ -185,9 +185,7 @@ def _marks(code: CodeType, loops: Sequence[Loop]) -> _Marks:
     places = list(_places(code))
     for loop in loops:
         begins = next((offset for offset, place in places if place == loop.walks), None)
-        if (
-            begins is not None and code.co_code[begins] != _NEXT
-        ):  # generator expressions take their iterator as an argument
+        if begins is not None and code.co_code[begins] != _NEXT:  # generator expressions take their iterator
             at[begins].append((loop, True))
         inside = (offset for offset, place in places if loop.start <= place < loop.end)
         exact = (offset for offset, place in places if place == loop.turn)
