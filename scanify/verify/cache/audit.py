@@ -1,6 +1,6 @@
-"""What the interpreter tells of itself: files that are opened, variables that are set, the directory that is changed.
+"""Audit events of the interpreter: opened files, changed variables, changes of directory.
 
-Python has hooks for it that, once added, stay for as long as the process lives (PEP 578): so there is one.
+Python's audit hooks cannot be removed (PEP 578), so there is only one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HOOKED: list[Hear] = []
 
 @contextmanager
 def hearing(hear: Hear) -> Iterator[None]:
-    """Inside, `hear` is told each event and its arguments, before it happens."""
+    """Call `hear` with each event and its arguments, before it happens, in this context."""
     if not _HOOKED:
         sys.addaudithook(_tell)
         _HOOKED.append(_tell)
@@ -31,7 +31,7 @@ def hearing(hear: Hear) -> Iterator[None]:
 
 
 def go_to(folder: str) -> None:
-    """Change the directory, without telling: it is not the user's code that does it."""
+    """Change the directory, without an event, since it is not the user's code that does it."""
     heard, _HEARING[:] = list(_HEARING), []
     try:
         os.chdir(folder)

@@ -1,13 +1,13 @@
-"""Results kept by the contents that they came from, so that an unchanged model is not verified again.
+"""Cache results by their inputs, so that an unchanged model is not verified again.
 
-What a result depends on: the bytes of every file of the user's that either version imported, the case file among them;
-the files that were looked for and were not there; where each version imports from; the options; the versions of Python
-and of every installed package; scanify's own source; the environment variables that jax, XLA and equinox read; and the
-kind of machine; and what the code consults besides (`scanify.verify.cache.consulted`): files that it opens, variables
-that it reads, the libraries that it imports. What is known only after a run is in the entry and is checked when it is
-read; everything else is in its name. What a library reads without Python is not seen.
+A result depends on: the bytes of every file of the user's that either version imported, including the case file; files
+that were looked for in vain; the import directories of each version; the options; the versions of Python and of every
+installed package; scanify's own source; the environment variables that jax, XLA and equinox read; the kind of machine;
+and what the code consults besides (`scanify.verify.cache.consulted`): files that it opens, variables that it reads, the
+libraries that it imports. Inputs known only after a run are in the entry and checked when it is read; all others are in
+its name. Reads by a library outside of Python are not detected.
 
-Only good results are kept: what failed is run again.
+Only good results are kept: failures are run again.
 """
 
 import functools
@@ -45,18 +45,17 @@ class Cache:
 
     @classmethod
     def of(cls, root: Path) -> "Cache | None":
-        """The cache of the project at `root`: $SCANIFY_CACHE_DIR, or a folder of the project that git ignores.
+        """Return the cache of the project at `root`: $SCANIFY_CACHE_DIR, or a folder of the project that git ignores.
 
-        None where $CI is set and $SCANIFY_CACHE_DIR is not: a change that is to be verified could bring its own
-        entries along.
+        None if $CI is set and $SCANIFY_CACHE_DIR is not, since a change to be verified could include its own entries.
         """
         folder = cache_folder(root)
         return cls(folder) if folder is not None else None
 
     def lookup(self, request: Request) -> tuple[CaseResult, ...] | None:
-        """The results of an earlier run of `request` on the same contents, marked as `cached`; None without one.
+        """Return the results of an earlier run of `request` on the same inputs, marked as `cached`; None without one.
 
-        An entry that is broken, or is for something else, is none.
+        A broken entry, or one for something else, does not count.
         """
         key = _key(request)
         try:
@@ -71,7 +70,7 @@ class Cache:
         return tuple(replace(result, cached=True) for result in response.results)
 
     def keep(self, request: Request, response: Response, results: Sequence[CaseResult]) -> None:
-        """Keep `results`, those of `response` with what the parent added, if all are good."""
+        """Store `results`, from `response` with additions of the parent, if all are good."""
         if not results or not response.consulted.known or not all(result.good for result in results):
             return
         key = _key(request)
@@ -83,14 +82,14 @@ class Cache:
 
 
 def _untimed(result: CaseResult) -> CaseResult:
-    """The result without the seconds that are this run's own: what is kept says the same on every machine."""
+    """Return the result without this run's timings: cached results are the same on every machine."""
     if result.pace is None:
         return result
     return replace(result, pace=Pace(result.pace.what, untimed=result.pace.untimed or UNTIMED_AGAIN))
 
 
 def _key(request: Request) -> dict[str, Any]:
-    """What a result depends on and is known before the run, as JSON."""
+    """Return the inputs of a result that are known before the run, as JSON."""
     overlay = overlay_of(request)
     places = (overlay.original.search, overlay.rewritten.search, overlay.project.roots, overlay.project.fallback)
     key = {
@@ -108,7 +107,7 @@ def _key(request: Request) -> dict[str, Any]:
 
 
 def _unchanged(request: Request, response: Response) -> bool:
-    """Whether both versions would import the same bytes from the same files again, and consult the same."""
+    """True if both versions would import the same bytes from the same files again, and consult the same."""
     overlay = overlay_of(request)
     if not response.consulted.holds():
         return False
@@ -121,7 +120,7 @@ def _unchanged(request: Request, response: Response) -> bool:
 
 
 def _holds(version: Version, path: str) -> str | None:
-    """The SHA-256 of the file at `path` in `version`; None where there is none."""
+    """Return the SHA-256 of the file at `path` in `version`; None if it does not exist."""
     if not version.is_file(path):
         return None
     text = version.text(path)
@@ -133,9 +132,9 @@ def _environment() -> dict[str, str]:
 
 
 def accelerators() -> list[str]:
-    """The devices that jax would compute on, by the files of their drivers: a program may ask which there are.
+    """Return the devices that jax would compute on, by the files of their drivers: a program may list them.
 
-    A home folder, and with it this cache, may be one for machines with them and without.
+    A home folder, and with it this cache, may be shared by machines with and without devices.
     """
     return sorted(str(path) for pattern in _DEVICES for path in Path("/dev").glob(pattern))
 
@@ -145,7 +144,7 @@ def _packages() -> list[list[str]]:
 
 
 def _name_and_version(package: importlib.metadata.Distribution) -> tuple[str, str]:
-    """By these lines of its metadata alone: to parse all of them, twice for each package, took most of a look-up."""
+    """Return name and version from these lines of the metadata, as parsing all of it took most of a look-up."""
     files = (package.read_text(name) for name in ("METADATA", "PKG-INFO", ""))
     found: dict[str, str] = {}
     for line in next(filter(None, files), "").splitlines():
@@ -158,7 +157,7 @@ def _name_and_version(package: importlib.metadata.Distribution) -> tuple[str, st
 
 @functools.cache
 def _own_source() -> str:
-    """The SHA-256 of the parts of scanify that take part in a run: a checkout changes without its version."""
+    """Return the SHA-256 of the parts of scanify that take part in a run: a checkout changes without its version."""
     folder = Path(__file__).resolve().parents[2]
     whole = hashlib.sha256()
     for file in sorted(file for part in ("jaxpr", "nn", "rolling", "verify") for file in (folder / part).rglob("*.py")):

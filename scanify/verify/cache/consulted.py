@@ -1,10 +1,10 @@
-"""What the user's code consults beside the modules that it imports: files, variables of the environment, libraries.
+"""Record what the user's code consults besides the modules it imports: files, environment variables, libraries.
 
-A result holds for as long as all of these stay as they were. Files are those that Python opens to read, those that the
-user's code asks about (is it there, how large is it), and folders that it lists; of a module that is loaded from
-bytecode it is the source. What a library opens by itself (safetensors, HDF5) is not seen, so where one is
-loaded nothing holds. Libraries count by the sizes and times of their files, so that one that is changed in place is
-another. What cannot be followed, as another program that is run, is named: then nothing holds.
+A result is valid as long as all of these are unchanged. Files are those that Python opens to read, those that the
+user's code queries (existence, size), and folders that it lists; for a module loaded from bytecode it is the source.
+Reads by libraries themselves (safetensors, HDF5) are not detected, so if one is loaded no result is valid. Libraries
+count by the sizes and times of their files, so that changes in place are detected. Actions that cannot be tracked, such
+as running another program, are named: then no result is valid.
 """
 
 from __future__ import annotations
@@ -36,23 +36,22 @@ _UNFOLLOWED = {
     "socket.connect": "something was asked of another machine or process",
     "sqlite3.connect": "a database was opened",
 }
-# Libraries that open files without Python, so that nobody hears of it.
+# Libraries that open files without Python, so that no event is seen.
 _BY_THEMSELVES = "h5py lmdb netCDF4 pyarrow rocksdb safetensors tensorstore tiledb tokenizers zarr".split()
 
 _HOOKS = (__name__, hearing.__module__)
 
-# Stands for the names of all variables.
+# Replaces the names of all variables.
 _ALL = "*"
 
 
 @dataclass(frozen=True)
 class Consulted:
-    """`files` by path and `variables` by name, each with a digest of what it held, None where there was none;
+    """`files` by path and `variables` by name, each with a digest of the contents, None if it did not exist;
     `libraries` by the folder or file of the package, with a digest of the sizes and times of its files; `asked` are
-    files and folders that were asked about, `listed` folders whose names were read and `scanned` those of which the
-    sizes and times of files were, too, each with a digest of that. `unfollowed` is what was done that cannot be
-    followed, `unseen` are the libraries that may have opened files.
-    """
+    queried files and folders, `listed` folders whose names were read, and `scanned` folders whose files' sizes and
+    times were read, too, each with a digest of that. `unfollowed` are actions that cannot be tracked, `unseen`
+    libraries that may have opened files."""
 
     files: tuple[tuple[str, str | None], ...] = ()
     variables: tuple[tuple[str, str | None], ...] = ()
@@ -65,11 +64,11 @@ class Consulted:
 
     @property
     def known(self) -> bool:
-        """Whether all that was looked at is known."""
+        """Return whether everything consulted is known."""
         return not self.unfollowed and not self.unseen
 
     def holds(self) -> bool:
-        """Whether all of it is as it was."""
+        """Return whether everything is unchanged."""
         return (
             self.known
             and all(_scanned(path) == known for path, known in self.scanned)
@@ -83,7 +82,7 @@ class Consulted:
 
 @dataclass(eq=False)
 class Consulting:
-    """Takes down what is consulted. `ignored` says of which files, by their absolute paths, nothing is kept."""
+    """Records consultations. `ignored` returns whether a file, by its absolute path, is skipped."""
 
     ignored: Callable[[str], bool]
     version_of: Callable[[FrameType], str | None] = lambda frame: None
@@ -95,13 +94,13 @@ class Consulting:
     listed: dict[str, str | None] = field(default_factory=dict)
     scanned: dict[str, str | None] = field(default_factory=dict)
     unfollowed: dict[str, None] = field(default_factory=dict)
-    # Of these files it is kept which version has looked at them, or at the folders that they are in.
+    # For these files, record which version has read them, or their folders.
     watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
     looked_by: set[tuple[str, str]] = field(default_factory=set)
     busy: bool = False
 
     def watch(self, paths: Iterable[Path]) -> None:
-        """From now on, keep which version looks at these files."""
+        """From now on, record which version reads these files."""
         real = [os.path.realpath(path) for path in paths]
         self.watched = {"asked": frozenset(real), "listed": frozenset(map(os.path.dirname, real))}
 
@@ -116,14 +115,14 @@ class Consulting:
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
             self.written.add(path)
         elif path not in self.written and path not in self.files and not (self.ignored(path) or _is_compiled(path)):
-            self.busy = True  # to look at the file is to open it
+            self.busy = True  # reading the file opens it
             try:
                 self.files[path] = _file(path)
             finally:
                 self.busy = False
 
     def looked(self, given: Any, found: dict[str, str | None], digest_of: Callable[[str], str | None]) -> None:
-        """Keep what the user's code has asked about a file or a folder."""
+        """Record what the user's code has queried about a file or a folder."""
         if self.busy or not isinstance(given, str | bytes | os.PathLike):
             return
         path = str(Path(os.fsdecode(given)).absolute())
@@ -148,9 +147,9 @@ class Consulting:
             self.looked_by.add((version, real))
 
     def _version(self) -> str | None:
-        """The version whose code is nearest among those that run, "" where it may be any.
+        """Return the innermost version whose code is running, "" if it may be any.
 
-        None for an import statement, and where scanify itself looks.
+        None for an import statement, and for reads by scanify itself.
         """
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
@@ -164,7 +163,7 @@ class Consulting:
         return ""
 
     def _asks(self) -> bool:
-        """Whether it is the user's code that asks, and no import statement of it."""
+        """Return True if the user's code makes the query, outside of import statements."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
             if "importlib" in frame.f_code.co_filename:
@@ -185,7 +184,7 @@ class Consulting:
             self.unfollowed[_UNFOLLOWED[event]] = None
 
     def found(self, is_library: Callable[[str], bool], without: Sequence[str]) -> Consulted:
-        """All that was consulted so far, `without` files that are known otherwise."""
+        """Return everything consulted so far, `without` files that are known from elsewhere."""
         known = {path: held for path, held in self.files.items() if path not in set(without)}
         places = {place for module in list(sys.modules.values()) for place in _places(module) if is_library(place)}
         libraries = tuple((place, _library(place)) for place in sorted(places))
@@ -202,7 +201,7 @@ class Consulting:
 
 
 class _Variables(dict[bytes, bytes]):
-    """The variables of `os.environ`, which asks it for each."""
+    """The variables of `os.environ`, which calls `ask` for each read."""
 
     def __init__(self, values: dict[bytes, bytes], ask: Callable[[str], None]) -> None:
         super().__init__(values)
@@ -221,7 +220,7 @@ class _Variables(dict[bytes, bytes]):
 def consulting(
     ignored: Callable[[str], bool], version_of: Callable[[FrameType], str | None] = lambda frame: None
 ) -> Iterator[Consulting]:
-    """Inside, what is consulted is taken down; `version_of` says of a frame whose code it is (None: no version's)."""
+    """Record consultations in this context; `version_of` returns the version of a frame's code, None for others."""
     record = Consulting(ignored, version_of)
     environ: Any = os.environ
     before = environ._data
@@ -238,7 +237,7 @@ def consulting(
 
 @contextmanager
 def _asking(record: Consulting) -> Iterator[None]:
-    """Inside, `record` is told what is asked about files; Python has no event for that."""
+    """Record queries about files in this context; Python has no event for them."""
     kept = {name: getattr(os, name) for name in ("stat", "lstat", "access", "readlink")}
 
     def telling(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -265,7 +264,7 @@ def _put(values: dict[bytes, bytes]) -> None:
 
 
 def is_systems(path: str) -> bool:
-    """Whether a file is one of the system."""
+    """True for a file of the system."""
     return path.startswith(_SYSTEM)
 
 
@@ -291,7 +290,7 @@ def _file(path: str) -> str | None:
 
 
 def _asked(path: str) -> str | None:
-    """What is known of a file or a folder without listing it; None where there is none."""
+    """Return the state of a file or a folder without listing it; None if it does not exist."""
     target = Path(path)
     if target.is_dir():
         return f"folder {target.is_symlink()}"
@@ -299,12 +298,12 @@ def _asked(path: str) -> str | None:
 
 
 def _time(target: Path) -> str:
-    """When a data file was written; a source file is what it says."""
+    """Return when a data file was written; a source file counts by its contents."""
     return "" if target.suffix == ".py" else str(target.stat().st_mtime_ns)
 
 
 def _listed(path: str) -> str | None:
-    """The names in a folder, but for those that running Python or scanify makes."""
+    """Return the names in a folder, except those made by running Python or scanify."""
     try:
         names = sorted(each.name for each in Path(path).iterdir() if each.name not in _MADE)
     except OSError:
@@ -313,7 +312,7 @@ def _listed(path: str) -> str | None:
 
 
 def _scanned(path: str) -> str | None:
-    """What `os.scandir` tells of a folder: its names, and the sizes and times of its data files."""
+    """Return the information of `os.scandir` on a folder: its names, and the sizes and times of its data files."""
     try:
         entries = [each for each in os.scandir(path) if each.name not in _MADE]
     except OSError:
@@ -330,7 +329,7 @@ def _entry(each: os.DirEntry[str]) -> str:
 
 
 def _source_of(path: str) -> str:
-    """The source file of bytecode; any other file is itself."""
+    """Return the source file of bytecode; any other file is returned itself."""
     if not path.endswith(".pyc"):
         return path
     try:
@@ -341,14 +340,14 @@ def _source_of(path: str) -> str:
 
 
 def _is_compiled(path: str) -> bool:
-    """Whether jax keeps what it has compiled there: it computes the same whether it finds a program or makes it."""
+    """True for files in jax's compilation cache: results do not depend on whether jax finds a program there."""
     config = getattr(sys.modules.get("jax"), "config", None)
     folder: str = getattr(config, "jax_compilation_cache_dir", None) or ""
     return folder != "" and Path(path).is_relative_to(Path(folder).absolute())
 
 
 def _library(place: str) -> str:
-    """A digest of the sizes and times of the Python files and extensions at a place."""
+    """Return a digest of the sizes and times of the Python files and extensions at a place."""
     if Path(place).is_file():
         found = Path(place).stat()
         files = [f"{place}\0{found.st_size}\0{found.st_mtime_ns}\0"]
@@ -358,7 +357,7 @@ def _library(place: str) -> str:
 
 
 def _below(place: str) -> Iterator[str]:
-    """Path, size and time of each. A library has thousands of them: entries of folders know theirs, paths would ask."""
+    """Yield path, size and time of each. For thousands of files, directory entries are faster than separate queries."""
     try:
         entries = list(os.scandir(place))
     except OSError:
@@ -373,7 +372,7 @@ def _below(place: str) -> Iterator[str]:
 
 
 def _places(module: object) -> list[str]:
-    """Where a module that is in no package lies: its file, or the folder of a package, or its folders."""
+    """Return the place of a top-level module: its file, the folder of a package, or its folders."""
     if not isinstance(module, ModuleType) or "." in module.__name__:
         return []
     file = vars(module).get("__file__")
