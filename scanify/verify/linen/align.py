@@ -1,4 +1,4 @@
-"""Both versions of a Linen model, made ready to be compared: the loop with the names and random streams of the scan."""
+"""Make both versions of a Linen model comparable: the loop gets the names and random streams of the scan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scanify.verify.linen.streams import Streams, Use, counts
 from scanify.verify.programs.apart import traced_anew
 from scanify.verify.values.arrays import is_traced, struct
 
-# What is said of initial parameters that are proved to be the same.
+# The reason for initial parameters that are proved to be the same.
 SAME_START = (
     "both versions start from the same parameters up to a renaming of random streams: `init` draws other numbers, as "
     "modules have other names"
@@ -25,10 +25,10 @@ SAME_START = (
 
 
 def aligned(case: Case, first: Built, second: Built, *, abstract: bool) -> Built | Mismatch:
-    """The loop built again with the streams of the scan, where both are models of Linen whose modules differ in names.
+    """Build the loop again with the streams of the scan, if both are Linen models whose modules have different names.
 
-    A Mismatch where it is not known which belong together. Raises ScanifyError where the case says it wrongly, or where
-    streams that differ would become one.
+    A Mismatch if the correspondence is not known. Raises ScanifyError if the case's mapping is wrong, or if distinct
+    streams would become one.
     """
     before, after = first.tree[0], second.tree[0]
     if not isinstance(before, LinenModel) or not isinstance(after, LinenModel):
@@ -51,14 +51,14 @@ def renaming_of(first: Built, second: Built) -> Renaming | str:
 
 
 def _ahead(first: Built, second: Built, renaming: Renaming) -> tuple[dict[Any, int], dict[Any, int]]:
-    """By how much the counts of streams are ahead in the scan, of `init` and of the call."""
+    """Return by how much the counts of streams are ahead in the scan, for `init` and for the call."""
     plain = Streams(renaming)
     found = []
     for what in (_of_init, _of_call):
         ours = counts(what(first, plain))
         try:
             theirs = counts(what(second, Streams()))
-        except Exception:  # what the scan raises is told where it is traced
+        except Exception:  # the error of the scan is reported when it is traced
             theirs = {}
         found.append({key: theirs[key] - count for key, count in ours.items() if theirs.get(key, 0) > count})
     return found[0], found[1]
@@ -77,7 +77,7 @@ def _of_init(built: Built, streams: Streams | None) -> Sequence[Use]:
 
 
 def _recorded(built: Built, streams: Streams | None, run: Any) -> Sequence[Use]:
-    """What is run under tracing, with these streams, notes of the use of random ones."""
+    """Run a function under tracing, with these streams, and return the uses of random streams."""
     leaves, treedef = jax.tree.flatten(built.tree)
     seen: list[Use] = []
 

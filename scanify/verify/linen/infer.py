@@ -1,8 +1,8 @@
-"""Which modules of a loop one module of a scan holds, from the names and shapes of the variables of both.
+"""Infer which modules of a loop are stacked in one module of a scan, from names and shapes of variables.
 
-A module of the scan holds a family where it has the variables of each of its modules, all of them with one axis more in
-front. Where that may be one family or another, those are taken whose names are most alike; where there is still more
-than one answer there is none, and the case has to say it.
+A module of the scan holds a family if it has the variables of each of its modules, all with an additional axis in
+front. If several families fit, those with the most similar names are taken; if there is still more than one answer, the
+case has to give a mapping.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ HOW = "a case can say what belongs together, as in `mapping = {'encoder.layers':
 
 @dataclass(eq=False)
 class Module:
-    """The variables of a module, by collection and name, and the modules in it."""
+    """The variables of a module, by collection and name, and its submodules."""
 
     variables: dict[tuple[str, str], Form] = field(default_factory=dict)
     inside: dict[str, Module] = field(default_factory=dict)
 
     @staticmethod
     def of(variables: Mapping[str, Any]) -> Module:
-        """The modules whose variables these are, those of all collections together."""
+        """Return the modules of these variables, for all collections together."""
         top = Module()
         for collection, tree in sorted(variables.items(), key=lambda item: (item[0] != "params", item[0])):
             for path, value in entries(tree):
@@ -48,7 +48,7 @@ class Module:
             yield from each.paths((*path, name))
 
     def same(self, other: Module) -> bool:
-        """Whether both have the same variables at the same places."""
+        """Return True if both have the same variables at the same places."""
         if self.variables != other.variables or self.inside.keys() != other.inside.keys():
             return False
         return all(each.same(other.inside[name]) for name, each in self.inside.items())
@@ -60,13 +60,13 @@ def _form(value: Any) -> Form:
 
 
 def inferred(before: Mapping[str, Any], after: Mapping[str, Any]) -> Renaming | str:
-    """The renaming between the variables of a loop and those of a scan; a str that says why none is known."""
+    """Return the renaming between the variables of a loop and a scan; a str with the reason if none is known."""
     found = _matched(Module.of(before), Module.of(after), (), (), ())
     return found if isinstance(found, str) else Renaming(tuple(found))
 
 
 def _matched(before: Module, after: Module, lead: tuple[int, ...], ours: Path, theirs: Path) -> list[Family] | str:
-    """The families below a module of the loop and one of the scan, which `lead` axes more."""
+    """Return the families below a module of the loop and one of the scan, which has `lead` more axes."""
     wrong = _variables(before, after, lead, theirs)
     if wrong:
         return wrong
@@ -98,7 +98,7 @@ def _matched(before: Module, after: Module, lead: tuple[int, ...], ours: Path, t
 
 
 def _variables(before: Module, after: Module, lead: tuple[int, ...], path: Path) -> str:
-    """How the variables of two modules differ; "" where one has those of the other with `lead` axes more."""
+    """Describe how the variables of two modules differ; "" if they are the same with `lead` more axes."""
     for key in (*before.variables, *after.variables):
         ours, theirs = before.variables.get(key), after.variables.get(key)
         name = ".".join((*path, key[1])) + ("" if key[0] == "params" else f" of {key[0]}")
@@ -113,7 +113,7 @@ def _variables(before: Module, after: Module, lead: tuple[int, ...], path: Path)
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """Modules that follow one another in their numbers and have the same variables."""
+    """Modules with consecutive numbers and the same variables."""
 
     pattern: str
     first: int
@@ -149,7 +149,7 @@ _Fit = tuple[list[Family], list[str]]
 def _chosen(
     runs: Sequence[_Run], held: Mapping[str, Module], lead: tuple[int, ...], ours: Path, theirs: Path
 ) -> dict[str, _Fit] | str:
-    """Which run each module of the scan holds; a str where that is not clear."""
+    """Return which run each module of the scan holds; a str if that is ambiguous."""
     fitting: dict[str, list[tuple[int, _Run, list[Family]]]] = {}
     for name, module in held.items():
         for run in runs:
@@ -177,9 +177,9 @@ def _chosen(
 def _family(
     run: _Run, name: str, module: Module, lead: tuple[int, ...], ours: Path, theirs: Path
 ) -> list[Family] | None:
-    """The family that a module of the scan holds, and those in it; None where it does not hold this run.
+    """Return the family that a module of the scan holds, and those inside; None if it does not hold this run.
 
-    The class that is lifted by hand may hold the layer, and nothing else: then it is the layer that holds the family.
+    A handwritten lifted class may contain only the layer: then the layer holds the family.
     """
     after = (*theirs, name)
     axes = _axes(run.modules[0], module, lead)
@@ -195,7 +195,7 @@ def _family(
 
 
 def _axes(before: Module, after: Module, lead: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The axes that the variables of a module of the scan have in front, beside `lead`; None where none tells."""
+    """Return the axes in front of a scanned module's variables, besides `lead`; None if no variable shows them."""
     for key, form in before.variables.items():
         other = after.variables.get(key)
         if form and other:
@@ -204,7 +204,7 @@ def _axes(before: Module, after: Module, lead: tuple[int, ...]) -> tuple[int, ..
     for name, inside in before.inside.items():
         if name in after.inside:
             return _axes(inside, after.inside[name], lead)
-    for inside in before.inside.values():  # those in it may have another name, too
+    for inside in before.inside.values():  # submodules may have other names, too
         for holding in after.inside.values():
             found = _axes(inside, holding, lead)
             if found is not None:
@@ -213,7 +213,7 @@ def _axes(before: Module, after: Module, lead: tuple[int, ...]) -> tuple[int, ..
 
 
 def _alike(pattern: str, name: str) -> int:
-    """How many letters a pattern and a name begin with in common, however they are written."""
+    """Count the letters at the start that a pattern and a name share, ignoring case and other characters."""
     a, b = (re.sub(r"[^a-z]", "", text.lower()) for text in (pattern, name))
     count = next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     return max(count, len(a) if a and a in b else 0)
@@ -239,7 +239,7 @@ def _listed(path: Path, names: Sequence[str]) -> str:
 
 
 def _closest(run: _Run, name: str, module: Module, theirs: Path) -> str:
-    """Why a module of the scan does not hold a run that it might well hold."""
+    """Return why a module of the scan does not hold a run that it seems to hold."""
     if len(run.modules) < 2 or not _alike(run.pattern, name):
         return ""
     found = _matched(run.modules[0], module, (len(run.modules),), (run.pattern,), (*theirs, name))
@@ -255,9 +255,9 @@ def _shown(form: Form) -> str:
 
 
 def given(mapping: object, before: Mapping[str, Any], after: Mapping[str, Any]) -> Renaming:
-    """The renaming that a case gives: by the path of a module in the scan, that of its modules in the loop.
+    """Return the renaming of a case: from the path of a module in the scan to the path of its modules in the loop.
 
-    Raises ScanifyError where it is no mapping of paths to paths, or a path of it names nothing.
+    Raises ScanifyError if it is not a mapping of paths to paths, or one of its paths names nothing.
     """
     if not isinstance(mapping, Mapping) or not all(isinstance(part, str) for pair in mapping.items() for part in pair):
         raise ScanifyError(
@@ -291,7 +291,7 @@ def given(mapping: object, before: Mapping[str, Any], after: Mapping[str, Any]) 
 
 
 def _nested_axes(family: Family, loop: Module, scan: Module) -> Family:
-    """The family with the axes that the scan has for it, as several for scans in one another over one loop."""
+    """Return the family with the axes of the scan for it: several for nested scans over one loop."""
     first = _at(loop, tuple(part.replace(OPEN, str(family.first)) for part in family.before))
     held = _at(scan, family.after)
     outer = sum(OPEN in part for part in family.before[:-1])

@@ -1,4 +1,4 @@
-"""Which variables of the loop make up each variable of the scan, by a renaming of modules that is known."""
+"""Match the variables of the scan with the variables of the loop, by a known renaming of modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Key = tuple[str, Path, str]
 
 
 def matched(before: LinenModel, after: LinenModel) -> Correspondence | Mismatch:
-    """How the variables of the scan are those of the loop, stacked; a Mismatch that names one that is not."""
+    """Match the variables of the scan with the stacked variables of the loop; a Mismatch that names an odd one."""
     renaming = before.fixed.streams.renaming
     ours, theirs = _leaves(before.variables), _leaves(after.variables)
     at = {path: index for index, (path, _) in enumerate(ours)}
@@ -54,7 +54,7 @@ def matched(before: LinenModel, after: LinenModel) -> Correspondence | Mismatch:
 
 
 def _leaves(variables: Mapping[str, Any]) -> list[tuple[Key, Any]]:
-    """The array leaves in flattening order: collection, path, and where in the variable."""
+    """Return the array leaves in flattening order: collection, path, and place in the variable."""
     found = []
     for collection in sorted(variables):
         for path, value in entries(variables[collection]):

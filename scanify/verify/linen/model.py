@@ -1,7 +1,7 @@
-"""A Linen module with its variables as a pytree that can be called, as other models of cases are.
+"""A Linen module with its variables as a callable pytree, like other models of cases.
 
-A case returns `(module, args)` or `(module, args, kwargs)` with an unbound module; kwargs may hold what belongs to
-`apply`: `rngs`, `mutable` and `method`. The variables are those that `module.init` gives for the same call.
+A case returns `(module, args)` or `(module, args, kwargs)` with an unbound module; kwargs may contain arguments of
+`apply`: `rngs`, `mutable` and `method`. The variables are those that `module.init` returns for the same call.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from scanify.verify.linen.streams import Streams, Use, renamed
 from scanify.verify.programs.apart import traced_anew
 from scanify.verify.programs.op_by_op import op_by_op
 
-# What `apply` and `init` are given beside the arguments of the call, and what is not the call's.
+# Arguments of `apply` and `init` that do not belong to the call.
 _OWN = ("method", "mutable")
 
 
 class _Fixed:
-    """What a model is beside its variables; each is equal to itself alone."""
+    """The static part of a model; each is equal to itself alone."""
 
     def __init__(self, module: Any, method: Any, mutable: Any, streams: Streams) -> None:
         self.module, self.method, self.mutable, self.streams = module, method, mutable, streams
@@ -33,9 +33,9 @@ class _Fixed:
 
 @jax.tree_util.register_pytree_with_keys_class
 class LinenModel:
-    """A module and its variables. Called, it answers what `apply` does: outputs, and the collections that it updated.
+    """A module and its variables. Calling it returns the results of `apply`: outputs, and the updated collections.
 
-    With `streams` the updated collections are stacked, and random streams renamed, as they are in the scan.
+    With `streams` the updated collections are stacked, and random streams renamed, as in the scan.
     """
 
     def __init__(self, variables: Any, fixed: _Fixed) -> None:
@@ -45,7 +45,7 @@ class LinenModel:
         return self.applied(*args, rngs=rngs, **kwargs)[0]
 
     def applied(self, *args: Any, rngs: Any = None, **kwargs: Any) -> tuple[Any, list[Use]]:
-        """The outputs, and which random streams were used."""
+        """Return the outputs, and the uses of random streams."""
         fixed = self.fixed
         given = {} if fixed.method is None else {"method": fixed.method}
         with renamed(fixed.streams.renaming, dict(fixed.streams.call)) as uses:
@@ -57,7 +57,7 @@ class LinenModel:
         return ((outputs, stacked) if stacked else outputs), uses
 
     def with_streams(self, streams: Streams) -> LinenModel:
-        """The same model with other streams."""
+        """Return the same model with other streams."""
         fixed = self.fixed
         return LinenModel(self.variables, _Fixed(fixed.module, fixed.method, fixed.mutable, streams))
 
@@ -70,7 +70,7 @@ class LinenModel:
 
 
 def is_linen(value: Any) -> bool:
-    """Whether a value is a module of Flax Linen. Raises ScanifyError where it is a class of such."""
+    """Return True for a module of Flax Linen. Raises ScanifyError for a class of modules."""
     linen = sys.modules.get("flax.linen")
     if linen is not None and isinstance(value, type) and issubclass(value, linen.Module):
         raise ScanifyError(
@@ -81,7 +81,7 @@ def is_linen(value: Any) -> bool:
 
 
 def with_variables(returned: Any, streams: Streams) -> Any:
-    """What a case returned, with the variables of its module where that is one of Linen; anything else is itself."""
+    """Return the result of a case, with its variables for a Linen module; any other is unchanged."""
     if not (isinstance(returned, tuple) and len(returned) in (2, 3) and is_linen(returned[0])):
         return returned
     if len(returned) == 3 and not isinstance(returned[2], Mapping):
@@ -100,7 +100,7 @@ def with_variables(returned: Any, streams: Streams) -> Any:
 
 
 def initial(fixed: _Fixed, args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, list[Use]]:
-    """The variables that `init` gives for a call, and the random streams that it uses."""
+    """Return the variables that `init` returns for a call, and the random streams that it uses."""
     given_args, given_kwargs = jax.tree.map(_concrete, (args, dict(kwargs)))
     rngs = given_kwargs.pop("rngs", None)
     if rngs is None:
@@ -111,7 +111,7 @@ def initial(fixed: _Fixed, args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, l
     uses: list[Use] = []
 
     def made(rngs: Any, args: Any, kwargs: Any) -> Any:
-        # A jitted module is traced once for all of its calls, one that a file keeps for those of later runs, too.
+        # Without this, jax would reuse an earlier trace of a jitted module, also from a cache on disk.
         with traced_anew("init"), renamed(fixed.streams.renaming, dict(fixed.streams.init)) as used:
             variables = _thawed(fixed.module.init(rngs, *args, **given, **kwargs))
         uses[:] = used
@@ -129,7 +129,7 @@ def _thawed(tree: Any) -> Any:
 
 
 def _unboxed(updated: Any) -> Any:
-    """Without the names of axes, which a scan adds to."""
+    """Remove the names of axes, which a scan changes."""
     return _thawed(importlib.import_module("flax.core").meta.unbox(updated))
 
 
@@ -146,7 +146,7 @@ def _stacked(renaming: Renaming, collection: Any) -> Any:
 
 
 def _alike(values: list[Any]) -> bool:
-    """Whether what layers wrote can be stacked."""
+    """Return True if the values written by layers can be stacked."""
     forms = {
         (jax.tree.structure(v), tuple((jnp.shape(x), jnp.result_type(x)) for x in jax.tree.leaves(v))) for v in values
     }

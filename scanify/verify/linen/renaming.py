@@ -1,7 +1,7 @@
-"""How modules of a Linen model with a loop are named in one with a scan: `layer_0`, `layer_1` and so on are `layers`.
+"""The renaming of modules between a Linen model with a loop and one with a scan: `layer_0`, `layer_1`, ... to `layers`.
 
-All collections of variables have the names of the modules, so one renaming holds for parameters, statistics, caches and
-what is sown alike; and a stream of random numbers is told by the path of the module that draws from it.
+All collections of variables have the names of the modules, so one renaming applies to parameters, statistics, caches
+and sown values alike; and a random stream is identified by the path of the module that draws from it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ OPEN = "{}"
 
 @dataclass(frozen=True)
 class Family:
-    """Modules whose names differ in a number alone, and the one whose variables are theirs, stacked.
+    """Modules whose names differ in a number alone, and the module that stacks their variables.
 
-    `before` is the path of the modules with OPEN for the number, also that of a family around this one; `after` is the
-    path of the stacked module, which may stand deeper: a scan by hand may be of a class that holds the layer. `lead` is
-    the shape of the axes in front: (4,) for four modules.
+    `before` is the path of the modules with OPEN for the number, also in an enclosing family; `after` is the path of
+    the stacked module, which may be deeper: a handwritten scan may have a class around the layer. `lead` is the shape
+    of the axes in front: (4,) for four modules.
     """
 
     before: Path
@@ -45,9 +45,9 @@ class Family:
 
 @dataclass(frozen=True)
 class Step:
-    """One part of a path: its names after the renaming, and the index among the modules of its family, if any.
+    """One part of a path: its names after the renaming, and the index in its family, if any.
 
-    There are several names where the module stands deeper then. `number` is that in its name before.
+    There are several names if the module is deeper after the renaming. `number` is the one in its old name.
     """
 
     names: Path
@@ -58,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Renaming:
-    """The families of a model, those around others first, and modules that have another name, `(before, after)`."""
+    """The families of a model, outer ones first, and other renamed modules, `(before, after)`."""
 
     families: tuple[Family, ...] = ()
     moved: tuple[tuple[Path, Path], ...] = ()
@@ -67,11 +67,11 @@ class Renaming:
         return bool(self.families or self.moved)
 
     def steps(self, path: Path) -> tuple[Step, ...]:
-        """A path of modules, part by part."""
+        """Return the steps for all parts of a module path."""
         return tuple(self.step(path[: at + 1]) for at in range(len(path)))
 
     def step(self, path: Path) -> Step:
-        """The last part of a path of modules."""
+        """Return the step for the last part of a module path."""
         if path not in self._known:
             self._known[path] = self._step(path)
         return self._known[path]
@@ -94,29 +94,29 @@ class Renaming:
 
 
 def names_of(steps: Sequence[Step]) -> Path:
-    """The path after the renaming."""
+    """Return the path after the renaming."""
     return tuple(name for step in steps for name in step.names)
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Whether a part of a path is one that the pattern means."""
+    """True if a part of a path matches the pattern."""
     return pattern == name or number_in(pattern, name) is not None
 
 
 def number_in(pattern: str, name: str) -> int | None:
-    """The number in a name; None where the pattern does not mean it."""
+    """Return the number in a name; None if the pattern does not match."""
     head, is_open, tail = pattern.partition(OPEN)
     match = re.fullmatch(rf"{re.escape(head)}(0|[1-9]\d*){re.escape(tail)}", name) if is_open else None
     return None if match is None else int(match[1])
 
 
 def is_dict(value: Any) -> bool:
-    """A dict or a FrozenDict, by what it has: flax is not imported here."""
+    """True for a dict or a FrozenDict, by their interface: flax is not imported here."""
     return isinstance(value, Mapping)
 
 
 def entries(tree: Any, path: Path = ()) -> list[tuple[Path, Any]]:
-    """What stands in nested dicts, by the path of its keys, in the order of flattening."""
+    """Return the values in nested dicts, by the path of their keys, in flattening order."""
     if not is_dict(tree):
         return [(path, tree)]
     return [each for name in sorted(tree) for each in entries(tree[name], (*path, str(name)))]
@@ -124,7 +124,7 @@ def entries(tree: Any, path: Path = ()) -> list[tuple[Path, Any]]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an entry of a collection goes: the path after the renaming, its row there, and the shape of all rows."""
+    """The destination of an entry of a collection: the new path, its row there, and the shape of all rows."""
 
     path: Path
     row: int = 0
@@ -136,7 +136,7 @@ class Place:
 
 
 def place_of(renaming: Renaming, path: Path) -> Place:
-    """The place of an entry of a collection: the last name of its path is that of the variable."""
+    """Return the place of an entry of a collection; the last name of its path is the variable."""
     steps = renaming.steps(path[:-1])
     lead = tuple(size for step in steps for size in step.lead)
     at = [int(i) for step in steps if step.lead for i in np.unravel_index(step.index, step.lead)]
@@ -145,9 +145,9 @@ def place_of(renaming: Renaming, path: Path) -> Place:
 
 
 def gathered(renaming: Renaming, found: Sequence[tuple[Path, Any]]) -> dict[Path, tuple[tuple[int, ...], list[Any]]]:
-    """The entries of a collection by their paths after the renaming, with the shape of their rows.
+    """Group the entries of a collection by their new paths, with the shape of their rows.
 
-    An entry that lacks rows, or has one twice, is left where it was.
+    An entry that lacks rows, or has one twice, is unchanged.
     """
     rows: dict[Path, dict[int, tuple[Path, Any]]] = {}
     leads: dict[Path, set[tuple[int, ...]]] = {}
@@ -169,7 +169,7 @@ def gathered(renaming: Renaming, found: Sequence[tuple[Path, Any]]) -> dict[Path
 
 
 def nested(values: Mapping[Path, Any]) -> Any:
-    """The nested dicts again, by the paths of their entries."""
+    """Nest the dicts again, by the paths of their entries."""
     if set(values) == {()}:
         return values[()]
     inner: dict[str, dict[Path, Any]] = {}

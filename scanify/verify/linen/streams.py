@@ -1,10 +1,10 @@
-"""Random streams of Linen: which a call uses, and a call whose streams have the names that they have in a scan.
+"""Random streams of Linen: the streams that a call uses, and calls with the stream names of a scan.
 
-Linen makes the key of a stream by folding the path of the module and a count into the key that it was given, and
-`nn.scan` splits that key, one for each layer. So a loop and a scan never draw the same numbers. They can be compared
-where each layer of the loop is given the stream that the scan gives it: stream ("layer_3", "Dropout_0", 1) of a key is
-("layers", "Dropout_0", 1) of the fourth of those that the key is split into. That is a renaming as long as streams
-that differ go on to differ, which is looked at in every call.
+Linen makes the key of a stream by folding the path of the module and a count into its key, and `nn.scan` splits that
+key, one for each layer. So a loop and a scan never draw the same numbers. They can be compared if each layer of the
+loop gets the stream of the scan: stream ("layer_3", "Dropout_0", 1) of a key is ("layers", "Dropout_0", 1) of the
+fourth key that it is split into. That is a renaming as long as distinct streams stay distinct, which is checked in
+every call.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Counts = Mapping[tuple[str, Path], int]
 class Streams:
     """A renaming of streams.
 
-    `ahead` says by how much the counts of a stream are ahead in the scan, of the call and of `init`: Linen traces what
-    is scanned more than once, and counts on.
+    `ahead` says by how much the counts of a stream are ahead in the scan, in the call and in `init`: Linen traces
+    scanned code more than once, and continues counting.
     """
 
     renaming: Renaming = field(default_factory=Renaming)
@@ -40,10 +40,9 @@ class Streams:
 
 @dataclass(frozen=True)
 class Use:
-    """One use of a stream: `stream` is its name (dropout), `module` and `count` say which in the scan, `rows` in which
-    layers. `before` and `after` are what is folded into a key, without and with the renaming; `roots` are the modules
-    that made this key, () for the key of the call.
-    """
+    """One use of a stream: `stream` is its name (dropout), `module` and `count` identify it in the scan, `rows` its
+    layers. `before` and `after` are folded into a key, without and with the renaming; `roots` are the modules that made
+    this key, () for the key of the call."""
 
     stream: str
     module: Path
@@ -56,9 +55,9 @@ class Use:
 
 @contextmanager
 def renamed(renaming: Renaming, ahead: Counts) -> Iterator[list[Use]]:
-    """Inside, Linen's random streams have other names, and every use of one is put into the list that is given.
+    """Rename Linen's random streams in this context, and append every use of one to the yielded list.
 
-    Raises ScanifyError where this Flax makes its keys otherwise, or two streams would become one, or one two.
+    Raises ScanifyError if this Flax makes its keys differently, or if two streams would become one, or one two.
     """
     scope, lazy = _hooks()
     push, make, as_key = scope.push, scope.make_rng, lazy.as_jax_rng
@@ -95,11 +94,11 @@ def renamed(renaming: Renaming, ahead: Counts) -> Iterator[list[Use]]:
 
 
 def _use(renaming: Renaming, ahead: Counts, scope: Any, stream: str, suffix: tuple[Any, ...]) -> Use:
-    """The use of a stream in a scope; `suffix` is what Linen would fold into the key, with names after the renaming."""
+    """Return the use of a stream in a scope; `suffix` is what Linen would fold into the key, with the new names."""
     path, count = tuple(scope.path), suffix[-1]
     steps = renaming.steps(path)
     module = names_of(steps)
-    anew = len(module) + 1 - len(suffix)  # the keys of a module that is jitted are made anew
+    anew = len(module) + 1 - len(suffix)  # a jitted module makes new keys
     at = next(at for at in range(len(path) + 1) if len(names_of(steps[:at])) >= anew)
     rows = tuple(step.index for step in steps if step.lead)
     after = (*suffix[:-1], count + (ahead.get((stream, module), 0) if rows else 0))
@@ -107,7 +106,7 @@ def _use(renaming: Renaming, ahead: Counts, scope: Any, stream: str, suffix: tup
 
 
 def _hooks() -> tuple[Any, Any]:
-    """The two classes of Flax that make keys."""
+    """Return the two classes of Flax that make keys."""
     module = importlib.import_module("flax.core.scope")
     scope, lazy = getattr(module, "Scope", None), getattr(module, "LazyRng", None)
     known = {"rng", "suffix"} <= set(getattr(lazy, "__dataclass_fields__", ()))
@@ -127,7 +126,7 @@ class _Splits:
         self.known: dict[Any, tuple[Any, Any]] = {}
 
     def row(self, key: Any, step: Step, scope: Any) -> Any:
-        """The key that a layer gets; that of another module is the one that it is in."""
+        """Return the key of a layer; other modules use the enclosing key."""
         at = np.unravel_index(step.index, step.lead) if step.lead else ()
         for size, index in zip(step.lead, at, strict=True):
             key = self.split(key, size, scope)[int(index)]
@@ -142,9 +141,9 @@ class _Splits:
 
 
 def check_one_to_one(uses: list[Use]) -> None:
-    """Raises ScanifyError where two streams that the call uses have become one, or one has become two.
+    """Raise ScanifyError if two streams that the call uses have become one, or one has become two.
 
-    Streams are told by their names and by what is folded into a key at last, a hash: two paths may have the same.
+    Streams are identified by their names and by the hash that is folded into a key, which two paths may share.
     """
     old: dict[Any, Any] = {}
     new: dict[Any, Any] = {}
@@ -160,7 +159,7 @@ def check_one_to_one(uses: list[Use]) -> None:
 
 
 def _folded(suffix: tuple[Any, ...]) -> bytes:
-    """The bytes that Linen folds into a key."""
+    """Return the bytes that Linen folds into a key."""
     digest = hashlib.sha1(usedforsecurity=False)
     apart = bool(getattr(importlib.import_module("flax").config, "flax_fix_rng_separator", False))
     for part in suffix:
@@ -177,7 +176,7 @@ def _text(suffix: tuple[Any, ...]) -> str:
 
 
 def counts(uses: Sequence[Use]) -> dict[tuple[str, Path], int]:
-    """How often each stream is used in each module at most, as Linen counts."""
+    """Return the maximal count of each stream in each module, as Linen counts."""
     found: dict[tuple[str, Path], int] = {}
     for use in uses:
         key = use.stream, use.module
