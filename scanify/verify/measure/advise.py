@@ -1,8 +1,8 @@
-"""When not to scan, by what was measured: a scan that compiles no faster than its loop, or runs slower.
+"""Advise against scanning by measurements: if a scan compiles no faster than its loop, or runs slower.
 
-With few layers a scan takes as long to compile as the loop, or longer: XLA optimises small programs quickly, and a
-scan brings a loop to compile of its own. With tiny layers the loop's turns cost more than what is computed in them, on
-GPUs most of all (jax#16611). Advice changes no verdict.
+With few layers a scan takes as long to compile as the loop, or longer: XLA optimises small programs quickly, and a scan
+has its own loop to compile. With tiny layers the overhead of an iteration exceeds its computation, mostly on GPUs
+(jax#16611). Advice changes no verdict.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ from scanify.verify.children.limits import human_bytes
 from scanify.verify.measure.pace import KEPT, SLOWER, in_seconds
 from scanify.verify.verdict import Advice, CaseResult, Measurement
 
-# Seconds that were measured once say little below this share of a difference.
+# Seconds that were measured once are not conclusive below this share of a difference.
 _CLEARLY = 0.1
-# Loops of fewer operations a layer than this, forward and backward, are called tiny where they were found to be slow.
+# Loops of fewer operations a layer than this, forward and backward, are called tiny if they were found to be slow.
 _TINY = 1_000_000
 
 
@@ -25,16 +25,16 @@ class _Scan:
 
 
 def advise(cases: Sequence[CaseResult]) -> tuple[Advice, ...]:
-    """What the figures of the cases (`scanify.verify.measure.timing`) say against scanning; () where they say nothing.
+    """Return the advice from the figures of the cases (`scanify.verify.measure.timing`); () without any.
 
-    The loop is held against the fastest of the policies measured, so that what remat costs is not taken for what
-    scanning costs.
+    The loop is compared with the fastest of the measured policies, so that the cost of remat does not count as the cost
+    of scanning.
     """
     return tuple(each for case in cases for each in (_build(case), _call(case), _step(case)) if each is not None)
 
 
 def _fastest(case: CaseResult, seconds: Callable[[Measurement], float | None]) -> tuple[float, float, _Scan] | None:
-    """The loop's seconds, those of the fastest scan, and that scan; None where either is not known."""
+    """Return the loop's seconds, the fastest scan's, and that scan; None if either is unknown."""
     loop = seconds(case.original)
     found = [(taken, each) for each in case.policies if (taken := seconds(each.measured)) is not None]
     if loop is None or not found:
@@ -56,7 +56,7 @@ def _build(case: CaseResult) -> Advice | None:
 
 
 def _call(case: CaseResult) -> Advice | None:
-    """The call alone, as in inference: what decodes one token computes little with each parameter that it reads."""
+    """Compare the call alone, as in inference: decoding one token computes little with each parameter that it reads."""
     return _run(case, "call", "a call", lambda figures: figures.call_seconds)
 
 
@@ -85,7 +85,7 @@ def _layers(case: CaseResult) -> str:
 
 
 def _memory(case: CaseResult) -> str:
-    """What the scan saves all the same: it is no use to advise against what was done for its memory."""
+    """Describe the memory that the scan saves, which may be the reason for it."""
     known = [(each.measured.needed_bytes, each.policy) for each in case.policies]
     found = [(needed, policy) for needed, policy in known if needed is not None]
     loop = case.original.needed_bytes
@@ -98,7 +98,7 @@ def _memory(case: CaseResult) -> str:
 
 
 def _body(case: CaseResult) -> str:
-    """Says so where the layers are tiny."""
+    """Return a remark if the layers are tiny."""
     if case.layers is None or case.original.flops is None:
         return ""
     each = case.original.flops // max(1, case.layers)

@@ -1,7 +1,7 @@
-"""Choosing a remat policy by what cases have measured: the cheapest that fits into a budget of device memory.
+"""Choose a remat policy by the measurements of cases: the cheapest that fits into a budget of device memory.
 
-What a policy costs is what it computes again, so policies are put in order by the operations of the gradient
-(`scanify.verify.measure.work`), which no other load of the machine changes, and not by seconds; then by the bytes
+The cost of a policy is its recomputation, so policies are ordered by the operations of the gradient
+(`scanify.verify.measure.work`), which do not depend on the load of the machine, and not by seconds; then by the bytes
 copied to host memory and back; then by the device memory needed.
 """
 
@@ -17,10 +17,10 @@ Cost = tuple[bool, int, int, float]
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one policy costs over all cases.
+    """The cost of one policy over all cases.
 
     `flops` and `moved` are sums over the cases, `needed` the most device memory that any of them needs; None: not
-    measured. `proved`: every verdict is PROVED. `barred` says why the policy cannot be chosen, "" where it can.
+    measured. `proved`: every verdict is PROVED. `barred` is the reason why the policy cannot be chosen, "" if it can.
     """
 
     policy: str
@@ -32,18 +32,18 @@ class Candidate:
 
     @property
     def cost(self) -> Cost:
-        """Less is better: proved before tested, then operations, bytes to and from host memory, device memory."""
+        """Return the cost, less is better: proved before tested, then operations, host transfers, device memory."""
         needed = float("inf") if self.needed is None else float(self.needed)
         return (not self.proved, self.flops or 0, self.moved or 0, needed)
 
     def fits(self, budget: int | None) -> bool:
-        """Whether it may be chosen and is known to need no more than `budget` bytes; None is a budget without end."""
+        """Return True if it may be chosen and is known to need at most `budget` bytes; None is an unlimited budget."""
         return not self.barred and (budget is None or (self.needed is not None and self.needed <= budget))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The policy chosen, None where there is none to choose, and why, as one paragraph."""
+    """The chosen policy, None without one, and the reason, as one paragraph."""
 
     policy: str | None
     why: str
@@ -51,11 +51,12 @@ class Choice:
 
 
 def choose(cases: Sequence[CaseResult], budget: int | None = None) -> Choice:
-    """The cheapest policy that every case has shown to be right and that fits into `budget` bytes of device memory.
+    """Choose the cheapest policy that every case has shown to be right and that fits into `budget` bytes of device
+    memory.
 
-    The memory is that of the compiled gradient on the backend that the cases ran on: arguments (parameters and
-    inputs), outputs (gradients among them) and temporaries. The state of an optimizer is not in it. Where several
-    policies cost the same, the first in the order of the cases' results is taken.
+    The memory is that of the compiled gradient on the backend of the cases: arguments (parameters and inputs), outputs
+    (gradients among them) and temporaries. The state of an optimizer is not included. If several policies cost the
+    same, the first in the order of the cases' results is chosen.
     """
     names = list(dict.fromkeys(result.policy for case in cases for result in case.policies))
     candidates = tuple(candidate(name, cases) for name in names)
@@ -71,7 +72,7 @@ def choose(cases: Sequence[CaseResult], budget: int | None = None) -> Choice:
 
 
 def candidate(policy: str, cases: Sequence[CaseResult]) -> Candidate:
-    """What `policy` costs over all `cases`, or why it cannot be chosen."""
+    """Return the cost of `policy` over all `cases`, or why it cannot be chosen."""
     results = [(case, next((each for each in case.policies if each.policy == policy), None)) for case in cases]
     for case, result in results:
         barred = "was not run" if result is None else _barred(case, result)
@@ -90,7 +91,7 @@ def candidate(policy: str, cases: Sequence[CaseResult]) -> Candidate:
 
 
 def _barred(case: CaseResult, result: PolicyResult) -> str:
-    """Why a policy cannot be chosen by this case, "" where it can."""
+    """Return why a policy cannot be chosen by this case, "" if it can."""
     if not replace(case, policies=(result,)).good:
         wrong = {"outputs": result.outputs, "gradients": result.gradients}
         said = [f"{what} {verdict.status.value}" for what, verdict in wrong.items() if not verdict.good]
@@ -103,7 +104,7 @@ def _barred(case: CaseResult, result: PolicyResult) -> str:
 
 
 def _offloads(measured: Measurement) -> bool:
-    """Whether the compiled program keeps anything in host memory. On a CPU there is no other memory."""
+    """True if the compiled program keeps anything in host memory. On a CPU there is no other memory."""
     return measured.backend != "cpu" and bool(measured.host_bytes)
 
 

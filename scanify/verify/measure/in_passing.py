@@ -1,9 +1,8 @@
-"""Timing a case beside its loop while it is verified: what decodes is cheap to compile, and a scan may slow it down.
+"""Time a case against its loop during verification: decoding is cheap to compile, and a scan may slow it down.
 
-A scan takes each layer's parameters out of their stack, and caches that are given as a list into one and out again.
-Whether that counts cannot be told from the program: how many layers, tokens and processors there are decides
-(decoders of 8 layers on a CPU took 0.7 to 1.8 times as long as their loops, with no order in it). So it is timed, where
-that is cheap.
+A scan takes each layer's parameters out of their stack, and copies caches from a list into one and back. Whether that
+matters cannot be seen in the program: it depends on the numbers of layers, tokens and processors (decoders of 8 layers
+on a CPU took 0.7 to 1.8 times as long as their loops, without a pattern). So it is timed, if that is cheap.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ _WRITTEN: Policy = None
 
 
 def in_passing(subject: Subject, written: Traced | Verdict, executables: Executables, paced: str) -> Pace | None:
-    """What the case takes beside its loop: of "decoding" where that is what it does, of "all" in any case.
+    """Time the case against its loop: calls that decode always, other ones only if `paced` is "all".
 
-    A call that decodes is timed alone, any other with its gradient. None where there is nothing to time: another kind
-    of case, the same program, or one that does something when it runs.
+    A call that decodes is timed alone, any other with its gradient. None if there is nothing to time: another kind of
+    case, the same program, or one with effects.
     """
     if isinstance(written, Verdict) or subject.original.forward.effects or written.forward.effects:
         return None
@@ -50,9 +49,9 @@ def in_passing(subject: Subject, written: Traced | Verdict, executables: Executa
         try:
             both = _compiled(subject, written, executables, what)
             loop, scan = step_seconds(both, subject.both.leaves, _SECONDS)
-            if scan > (1 + SLOWER) * loop:  # which a busy machine may have done: what is said is measured again
+            if scan > (1 + SLOWER) * loop:  # a busy machine may be the reason, so it is measured again
                 loop, scan = step_seconds(both, subject.both.leaves, _AGAIN)
-        except Exception as error:  # what is timed in passing is no reason to fail
+        except Exception as error:  # a failed timing must not fail the case
             return Pace(what, untimed=f"it raised {subject.said(error)} when it ran")
     return Pace(what, loop, scan, None if what == "call" else _operations(subject.original, written))
 
@@ -68,7 +67,7 @@ def _compiled(subject: Subject, written: Traced, executables: Executables, what:
 
 
 def _decodes(subject: Subject) -> bool:
-    """Whether a call gives back more than one of the arrays that it is given, as caches are, or has no gradient."""
+    """True if a call returns more than one of its input arrays, such as caches, or has no gradient."""
     if subject.original.gradient is None:
         return True
     given = Counter(_kind(subject.both.avals[at]) for at in subject.both.inputs)
@@ -81,7 +80,7 @@ def _kind(aval: Any) -> tuple[tuple[int, ...], str]:
 
 
 def _too_much(subject: Subject, program: Any) -> str:
-    """Why a program is not compiled and run in passing, "" where it is."""
+    """Return why a program is not compiled and run in passing, "" if it is."""
     if subject.abstract:
         return "it has no weights"
     size = sum(math.prod(aval.shape) * aval.dtype.itemsize for aval in subject.both.avals)
@@ -92,7 +91,7 @@ def _too_much(subject: Subject, program: Any) -> str:
 
 
 def equations(jaxpr: Any) -> int:
-    """The equations of a jaxpr and of those inside of it, each once for every place that it stands in."""
+    """Count the equations of a jaxpr and its inner jaxprs, each once for every place where it occurs."""
     inner = (getattr(child, "jaxpr", child) for equation in jaxpr.eqns for child in children(equation))
     return len(jaxpr.eqns) + sum(map(equations, inner))
 

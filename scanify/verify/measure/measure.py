@@ -1,4 +1,4 @@
-"""What a version costs, forward and backward: the size of its program, time to compile and to run it, its memory."""
+"""The cost of a version, forward and backward: the size of its program, times to compile and run it, its memory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from scanify.verify.programs.trace import Policy, Traced, Version, under, vjp
 from scanify.verify.values.arrays import is_inexact, struct
 from scanify.verify.verdict import Measurement
 
-# Steps are run in turns until this many seconds have passed, but this often at least.
+# Steps alternate until this many seconds have passed, but at least this often.
 _SECONDS, _ROUNDS = 2.0, 5
-# A turn runs a step as often as fits into this many seconds, so that the clock's own resolution does not matter.
+# A round runs a step as often as fits into this many seconds, so that the clock's resolution does not matter.
 _TURN = 0.002
 
 
@@ -37,17 +37,17 @@ class Compiled:
 
 @dataclass(eq=False)
 class Executables:
-    """What was compiled, and the seconds that it took, by the digest of its StableHLO.
+    """Compiled programs, and their compile times, by the digest of their StableHLO.
 
-    Two policies may make the same program (nested in one chunk is full remat): it is compiled once, also where it is
-    measured and executed, too.
+    Two policies may make the same program (nested in one chunk is full remat): it is compiled once, even if it is both
+    measured and executed.
     """
 
     known: dict[str, tuple[Any, float]] = field(default_factory=dict)
     programs: dict[tuple[str, str, str], Compiled] = field(default_factory=dict)
 
     def of(self, program: Version, avals: Sequence[jax.ShapeDtypeStruct], traced: Traced, policy: Policy) -> Compiled:
-        """The compiled outputs and gradients of a version under a policy, in the precision that is set now."""
+        """Return the compiled outputs and gradients of a version under a policy, in the current precision."""
         key = program.name, repr(policy), str(jax.config.jax_default_matmul_precision)
         if key not in self.programs:
             self.programs[key] = compiled(program, avals, traced, policy, self)
@@ -63,7 +63,7 @@ class Executables:
 
 
 def from_trace(traced: Traced) -> Measurement:
-    """What the jaxpr alone tells."""
+    """Return the figures that the jaxpr alone gives."""
     if traced.gradient is None:
         return Measurement(saved_bytes=traced.saved_bytes, trace_seconds=traced.seconds)
     done = work(traced.gradient)
@@ -79,8 +79,8 @@ def compiled(
 ) -> Compiled:
     """Lower and compile outputs and gradients as a function of the version's own leaves; nothing is run.
 
-    The rewritten version is measured without the stacking of leaves, which is done once, when the model is built. Where
-    the call cannot be differentiated, there are its outputs alone.
+    The rewritten version is measured without the stacking of leaves, which is done once, when the model is built. If
+    the call cannot be differentiated, only its outputs are compiled.
     """
     own = [struct(leaf) for leaf in jax.eval_shape(lambda xs: program.own(xs), list(avals))]
     cotangents = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in traced.outputs.avals if is_inexact(a)]
@@ -112,7 +112,7 @@ def compiled(
 
 
 def compiled_call(program: Version, policy: Policy, avals: Sequence[jax.ShapeDtypeStruct]) -> Compiled:
-    """The same of the outputs alone, without figures."""
+    """Compile the outputs alone, without figures."""
     own = [struct(leaf) for leaf in jax.eval_shape(lambda xs: program.own(xs), list(avals))]
     with under(policy, program):
         call = jax.jit(lambda leaves, cotangents: flat_outputs(program.call(leaves))[0])
@@ -121,12 +121,12 @@ def compiled_call(program: Version, policy: Policy, avals: Sequence[jax.ShapeDty
 
 @cache
 def _warm_up() -> None:
-    """Start the backend and its compiler, so that what is measured first does not pay for it."""
+    """Start the backend and its compiler, so that the first measurement does not include it."""
     jax.jit(lambda x: x + 1).trace(jax.ShapeDtypeStruct((), jnp.float32)).lower().compile()
 
 
 def _with_memory(figures: Measurement, memory: Any) -> Measurement:
-    """`memory` is what `memory_analysis` answers; None on a backend that has none."""
+    """Add the result of `memory_analysis`; None on a backend without it."""
     if memory is None:
         return figures
     host = getattr(memory, "host_temp_size_in_bytes", None)
@@ -142,10 +142,10 @@ def _with_memory(figures: Measurement, memory: Any) -> Measurement:
 def step_seconds(
     programs: Sequence[Compiled], leaves: Sequence[Any], seconds: float | None = None
 ) -> tuple[float, ...]:
-    """The median seconds of one run of each program on the `leaves` of the original, by runs that take `seconds`.
+    """Return the median seconds of one run of each program on the `leaves` of the original, for runs of `seconds`.
 
-    They take turns, so that all see the same machine, and each other turn goes the other way round: what runs behind
-    a step with large buffers waits for them to be given back.
+    They alternate, so that all see the same machine, and every other round is reversed: a step behind one with large
+    buffers waits for these to be freed.
     """
     given = [
         (one.executable, one.program.own(leaves), [jnp.ones(c.shape, c.dtype) for c in one.cotangents])

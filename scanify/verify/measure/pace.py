@@ -1,8 +1,8 @@
-"""What a case takes to run beside its loop, timed in passing: figures for a remark, which no verdict depends on."""
+"""The run time of a case against its loop, timed in passing: figures for a remark, which no verdict depends on."""
 
 from dataclasses import dataclass
 
-# Runs take turns, often, so that their medians say more.
+# Runs alternate, often, so that their medians are more reliable.
 SLOWER = 0.05
 KEPT = (
     "to keep a loop, write `# scanify: ignore` behind its head: its list stays a list, and other loops over it stack "
@@ -13,11 +13,11 @@ UNTIMED_AGAIN = "this result is kept from an earlier run"
 
 @dataclass(frozen=True)
 class Pace:
-    """Median seconds of one run of the `loop` and of its `scan` as it is written, in turns; None: not timed, for the
+    """Median seconds of one run of the `loop` and of its `scan` as written, alternating; None: not timed, for the
     reason `untimed`.
 
     `what` was run: "call", as in inference, or "step", with its gradient. `operations` is how often the scan computes
-    what the loop computes once, more than 1.0 where it recomputes for the backward pass.
+    what the loop computes once, more than 1.0 if it recomputes for the backward pass.
     """
 
     what: str
@@ -28,7 +28,7 @@ class Pace:
 
 
 def remark(pace: Pace) -> str:
-    """What there is to say of it; "" where the scan is not slower."""
+    """Return a remark on it; "" if the scan is not slower."""
     if pace.loop is None or pace.scan is None:
         return f"the {pace.what} was not timed, as {pace.untimed}; `--advise` times the loop and its scan"
     if pace.scan <= (1 + SLOWER) * pace.loop:
@@ -42,7 +42,7 @@ def remark(pace: Pace) -> str:
 
 
 def in_seconds(seconds: float) -> str:
-    """`0.49 s`, `3.21 ms`, `85 us`: three digits, in the unit that fits."""
+    """Return `0.49 s`, `3.21 ms`, `85 us`: three digits, in the unit that fits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= 0.1 * size:
             return f"{seconds / size:.3g} {unit}"

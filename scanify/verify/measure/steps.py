@@ -1,4 +1,4 @@
-"""The time that each step of a comparison took, in seconds by name."""
+"""The duration of each step of a comparison, in seconds by name."""
 
 import contextlib
 import time
@@ -10,9 +10,9 @@ from scanify.verify.children.telling import tell
 
 @dataclass(eq=False)
 class Steps:
-    """`spent` holds the steps in the order in which they were first taken; one taken again adds to its time.
+    """`spent` holds the steps in the order of their first start; a repeated step adds to its time.
 
-    `under` says in words under which policy the next ones are taken, for whoever listens.
+    `under` describes the policy of the next steps, for listeners.
     """
 
     spent: dict[str, float] = field(default_factory=dict)

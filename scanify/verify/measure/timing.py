@@ -1,4 +1,4 @@
-"""Timing one case: what the loop and its scans take to compile, and to run. It answers figures and no verdicts."""
+"""Time one case: how long the loop and its scans take to compile, and to run. It gives figures and no verdicts."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def timed_case(
 ) -> CaseResult:
     """Compile and run both versions, their calls and gradients, the rewritten one under each of `policies`.
 
-    A comparer of `scanify.verify.run.verify`, in a process where nothing else has run. With `abstract` nothing is
-    run, so that there are no `step_seconds`, and no `call_seconds`. A call without a gradient, as one that decodes in a
-    `while_loop`, is timed alone. Where the rewritten version is the same program, nothing is timed. Raises ScanifyError
-    where the versions do not match.
+    A comparer for `scanify.verify.run.verify`, in a process where nothing else has run. With `abstract` nothing is run,
+    so there are no `step_seconds` or `call_seconds`. A call without a gradient, such as one that decodes in a
+    `while_loop`, is timed alone. If the rewritten version is the same program, nothing is timed. Raises ScanifyError if
+    the versions do not match.
     """
     loop, scan = build(before, abstract=abstract), build(after, abstract=abstract)
     first = aligned(before, loop, scan, abstract=abstract)

@@ -1,8 +1,8 @@
 """The work of a traced program: its operations, and the bytes it copies between device and host memory.
 
-What a remat policy pays is operations that are run again. XLA's own count (`cost_analysis`) takes the body of a loop
-once, however often it runs (`HloCostAnalysis::HandleWhile`), so that in it a scan costs what one layer does. Here a
-scan counts as often as it is long. The count is read from the jaxpr, so it is the same on every backend.
+The cost of a remat policy is recomputed operations. XLA's own count (`cost_analysis`) counts the body of a loop once,
+however often it runs (`HloCostAnalysis::HandleWhile`), so that a scan costs as much as one layer. Here a scan counts as
+often as it is long. The count is read from the jaxpr, so it is the same on every backend.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.calls import callee, children
 
-# What moves elements, or computes where they lie, and is no arithmetic.
+# Primitives that move elements, or compute their places, without arithmetic.
 _MOVES = frozenset(
     "broadcast_in_dim concatenate convert_element_type copy copy_p device_put dynamic_slice dynamic_update_slice "
     "expand_dims gather iota name optimization_barrier pad reshape rev select_and_gather_add sharding_constraint slice "
@@ -27,8 +27,7 @@ _MOVES = frozenset(
 @dataclass(frozen=True)
 class Work:
     """`flops`: one for each element of each result, two for each product of a contraction; `moved`: bytes copied
-    between device and host memory.
-    """
+    between device and host memory."""
 
     flops: int = 0
     moved: int = 0
@@ -41,10 +40,10 @@ class Work:
 
 
 def work(closed: ClosedJaxpr) -> Work:
-    """The work of a program, without that of what nothing uses.
+    """Return the work of a program, without unused equations.
 
-    A branch counts as the most costly one, a `while` loop, whose length is not known, as one turn. A jaxpr that
-    several equations share is counted once and added up for each.
+    A branch counts as the most costly one, a `while` loop of unknown length as one iteration. A jaxpr that several
+    equations share is counted once and added for each.
     """
     return _jaxpr(closed.jaxpr, {})
 
@@ -54,12 +53,12 @@ def _jaxpr(jaxpr: Any, known: dict[int, tuple[Any, Work]]) -> Work:
         total = Work()
         for equation in _used(jaxpr):
             total += _equation(equation, known)
-        known[id(jaxpr)] = (jaxpr, total)  # with the jaxpr, so that its id stays its own
+        known[id(jaxpr)] = (jaxpr, total)  # with the jaxpr, so that its id is not reused
     return known[id(jaxpr)][1]
 
 
 def _used(jaxpr: Any) -> list[Any]:
-    """The equations that the outputs depend on, and those with an effect, last first."""
+    """Return the equations that the outputs depend on, and those with an effect, last first."""
     needed = {id(var) for var in jaxpr.outvars}
     found = []
     for equation in reversed(jaxpr.eqns):
@@ -86,7 +85,7 @@ def _equation(equation: Any, known: dict[int, tuple[Any, Work]]) -> Work:
 
 
 def _crossing(source: Any, target: Any) -> int:
-    """The bytes of an array that goes from one memory space to another."""
+    """Return the bytes of an array that moves between memory spaces."""
     spaces = [getattr(aval, "memory_space", None) for aval in (source, target)]
     size: int = target.dtype.itemsize
     return 0 if spaces[0] == spaces[1] else _size(target) * size
@@ -105,7 +104,7 @@ def _flops(equation: Any, name: str) -> int:
         features: int = kernel[equation.params["dimension_numbers"].rhs_spec[0]]
         return 2 * results * _product(kernel) // max(1, features)
     if name.startswith("scatter"):
-        return _size(equation.invars[2].aval)  # the updates; the rest of the operand stays where it lies
+        return _size(equation.invars[2].aval)  # the updates; the rest of the operand is not moved
     if name.startswith(("reduce", "arg", "cum", "sort")):
         return max([results, *(_size(var.aval) for var in equation.invars)])
     return results
