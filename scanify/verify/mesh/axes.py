@@ -1,4 +1,4 @@
-"""The axes of a mesh of devices, as `--mesh` names them: `2x4`, or `batch=2,tensor=4`."""
+"""The axes of a mesh of devices, in the form of `--mesh`: `2x4`, or `batch=2,tensor=4`."""
 
 import math
 import re
@@ -7,7 +7,7 @@ from scanify.errors import ScanifyError
 
 Axes = tuple[tuple[str, int], ...]
 
-# What the axes are called where only their sizes are given.
+# The names of the axes if only their sizes are given.
 NAMES = ("data", "model")
 _NAMED = re.compile(r"([A-Za-z_]\w*)=([1-9]\d*)")
 # Virtual devices are threads of one process.
@@ -15,9 +15,9 @@ _MOST = 512
 
 
 def parse_mesh(text: str) -> Axes:
-    """The axes that `2x4` (data and model), `8` (data) or `batch=2,tensor=4` name.
+    """Parse the axes `2x4` (data and model), `8` (data) or `batch=2,tensor=4`.
 
-    Raises ScanifyError for anything else, and for more devices than one process can stand for.
+    Raises ScanifyError for anything else, and for more devices than one process can simulate.
     """
     plain = text.replace(" ", "")
     if re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", plain):

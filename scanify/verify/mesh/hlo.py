@@ -22,14 +22,14 @@ _ARRAY = re.compile(r"\b(pred|[a-z]+(\d+)[a-z0-9]*)\[([\d,]*)\]")
 
 @dataclass(frozen=True)
 class Exchanged:
-    """The collectives of one run. `unknown_turns`: some are in a loop that does not say how often it turns."""
+    """The collectives of one run. `unknown_turns`: some are in a loop of unknown length."""
 
     collectives: tuple[Collective, ...]
     unknown_turns: bool = False
 
 
 def exchanged(text: str) -> Exchanged:
-    """The collectives that one run of a program does. Of the branches of a conditional, those that move most."""
+    """Return the collectives in one run of a program. Of a conditional's branches, the most expensive one counts."""
     computations, entry = _read(text)
     total = _Total()
     if entry is not None:
@@ -48,7 +48,7 @@ class _Instruction:
 
 @dataclass(frozen=True)
 class _Total:
-    """How often, and how many bytes, by the kind of collective."""
+    """The number of runs, and of bytes, by the kind of collective."""
 
     moved: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     unknown: bool = False
@@ -64,7 +64,7 @@ class _Total:
 
 
 class _Counted:
-    """What each computation does, those that it calls included."""
+    """The collectives of each computation, including those that it calls."""
 
     def __init__(self, computations: Mapping[str, list[_Instruction]]) -> None:
         self.computations = computations
@@ -99,7 +99,7 @@ class _Counted:
 
 
 def _read(text: str) -> tuple[dict[str, list[_Instruction]], str | None]:
-    """The instructions of each computation, and the name of the one that is run."""
+    """Return the instructions of each computation, and the name of the entry."""
     found: dict[str, list[_Instruction]] = {}
     sizes: dict[str, int] = {}
     entry = name = None
@@ -119,7 +119,7 @@ def _read(text: str) -> tuple[dict[str, list[_Instruction]], str | None]:
 def _instruction(kind: str, made: int, rest: str, sizes: Mapping[str, int]) -> _Instruction:
     given = sum(sizes.get(name, 0) for name in re.findall(r"%([\w.-]+)", rest.partition(")")[0]))
     if kind.endswith("-start") and kind.removesuffix("-start") in KINDS:
-        # Its value holds what is given to it, too, but for an all-reduce.
+        # Its value also contains its operands, except for an all-reduce.
         kind = kind.removesuffix("-start")
         made = made if kind == "all-reduce" else made - given
     called = [name for part in _CALLED.findall(rest) for name in re.findall(r"[\w.-]+", part)]
@@ -133,7 +133,7 @@ def _instruction(kind: str, made: int, rest: str, sizes: Mapping[str, int]) -> _
 
 
 def _bytes(text: str) -> int:
-    """Of the arrays of a type: `f32[4,8]{1,0}`, or a tuple of such."""
+    """Return the bytes of the arrays of a type: `f32[4,8]{1,0}`, or a tuple of types."""
     total = 0
     for name, bits, shape in _ARRAY.findall(text):
         size = math.prod(int(dim) for dim in shape.split(",") if dim)

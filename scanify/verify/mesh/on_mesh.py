@@ -1,4 +1,4 @@
-"""What a case takes on each device of a mesh: frozen data, without jax, for the command line and reports."""
+"""The cost of a case on each device of a mesh: frozen data, without jax, for the command line and reports."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ SCAN = "(scan)"
 class Collective:
     """Operations of one kind in which devices exchange arrays: `all-gather`, `all-reduce` and so on.
 
-    `count` is how often one run of the program does them, those of a loop once for each turn. `bytes` are those of what
-    goes in or comes out of them on one device, whichever is more.
+    `count` is the number in one run of the program, once per iteration of a loop. `bytes` are those of the inputs or
+    the outputs on one device, whichever are more.
     """
 
     kind: str
@@ -23,10 +23,10 @@ class Collective:
 
 @dataclass(frozen=True)
 class Partitioned:
-    """One program of one version, compiled for the mesh. Bytes are those of one device; None: not measured.
+    """One program of one version, compiled for the mesh. Bytes are per device; None: not measured.
 
     `program` is constructor, call or gradient, `version` LOOP, SCAN, or the policy of the scan. `unknown_turns`: there
-    are collectives in a loop that does not say how often it turns; they are counted once.
+    are collectives in a loop of unknown length; they are counted once.
     """
 
     program: str
@@ -43,13 +43,13 @@ class Partitioned:
 
     @property
     def bytes(self) -> int:
-        """What all collectives move."""
+        """Return the bytes that all collectives move."""
         return sum(each.bytes for each in self.collectives)
 
 
 @dataclass(frozen=True)
 class OnMesh:
-    """All programs of a case on a mesh with these `axes`. `notes` say which there are not, and why."""
+    """All programs of a case on a mesh with these `axes`. `notes` list missing ones, with reasons."""
 
     axes: Axes
     programs: tuple[Partitioned, ...] = ()

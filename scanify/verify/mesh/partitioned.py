@@ -1,7 +1,7 @@
-"""Both versions of a case, compiled for a mesh of devices: what each takes on one of them, and what they exchange.
+"""Compile both versions of a case for a mesh: the memory of each on a device, and their communication.
 
-Nothing is allocated and nothing run: parameters and arguments are shapes with shardings. The devices are virtual ones
-of the CPU: XLA partitions a program for them as for others, and what each backend does to collectives later is its own.
+Nothing is allocated or run: parameters and arguments are shapes with shardings. The devices are virtual ones of the
+CPU: XLA partitions a program for them as for others, but each backend may then change collectives in its own way.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from scanify.verify.verdict import CaseResult
 def partitioned_case(
     name: str, before: Case, after: Case, *, policies: Sequence[Policy], mesh: Axes, **unused: Any
 ) -> CaseResult:
-    """What both versions take on the mesh, the rewritten one under each of `policies`.
+    """Return the costs of both versions on the mesh, the rewritten one under each of `policies`.
 
-    A comparer of `scanify.verify.run.verify` that gives figures and no verdict. Raises ScanifyError where the versions
-    do not match, or where the case does not say where arrays lie.
+    A comparer for `scanify.verify.run.verify` that gives figures and no verdict. Raises ScanifyError if the versions do
+    not match, or if the case does not give the shardings of arrays.
     """
     with jax.set_mesh(_mesh(mesh)):
         return CaseResult(name, on_mesh=_Case(name, before, after, policies, mesh).run())
@@ -92,7 +92,7 @@ class _Case:
         return OnMesh(self.axes, tuple(sorted(programs, key=lambda each: order[each.program])), tuple(self.notes))
 
     def built(self, case: Case) -> Built:
-        """The model without weights; with them where its constructor cannot be traced, which is noted."""
+        """Build the model without weights; with them if its constructor cannot be traced, which is noted."""
         try:
             return build(case, abstract=True)
         except ScanifyError:
@@ -106,7 +106,7 @@ class _Case:
     def constructor(
         self, built: Built, version: str, program: Version, own: Sequence[NamedSharding]
     ) -> Iterator[Partitioned]:
-        """The jitted constructor, which makes each parameter where it lies."""
+        """Compile the jitted constructor, which creates each parameter in its place."""
         if built.constructor is None:
             return
         made, count = built.constructor, _parameters(built)
@@ -122,7 +122,7 @@ class _Case:
     def version(
         self, both: Pair, program: Version, name: str, policy: Policy, own: Sequence[NamedSharding]
     ) -> Iterator[Partitioned]:
-        """The call, and its gradient."""
+        """Compile the call, and its gradient."""
         shapes = jax.eval_shape(lambda leaves: program.own(leaves), list(both.avals))
         given = [_placed(shape, sharding) for shape, sharding in zip(shapes, own, strict=True)]
         at = [
@@ -139,7 +139,7 @@ class _Case:
             gradient = jax.jit(jax.value_and_grad(_loss(program, at)), out_shardings=where)
             try:
                 yield self.compiled("gradient", name, gradient, moved, rest)
-            except Exception as error:  # what the call does forward, it may not support backward
+            except Exception as error:  # the call may not support differentiation
                 self.notes.append(f"no gradient of {name}: {_said(error)}")
 
     def compiled(self, program: str, version: str, function: Any, *given: Any) -> Partitioned:
@@ -153,7 +153,7 @@ class _Case:
 
 
 def _figures(executable: Any) -> Partitioned:
-    """Those of a compiled program that has no name yet."""
+    """Return the figures of a compiled program that has no name yet."""
     memory, moved = executable.memory_analysis(), exchanged(executable.as_text())
     if memory is None:
         return Partitioned("", "", None, None, None, moved.collectives, moved.unknown_turns)
@@ -162,7 +162,7 @@ def _figures(executable: Any) -> Partitioned:
 
 
 def _parameters(built: Built) -> int:
-    """How many of its arrays are the model's; the rest are arguments of the call."""
+    """Count the model's arrays; the rest are arguments of the call."""
     return len(Built((built.tree[0], (), {})).arrays)
 
 
@@ -179,7 +179,7 @@ def _call(program: Version) -> Callable[[list[Any]], list[Any]]:
 
 
 def _loss(program: Version, at: Sequence[int]) -> Callable[[list[Any], list[Any]], Any]:
-    """Half the sum of the squares of all outputs: a loss whose cotangents lie where the outputs do."""
+    """Return half the sum of the squares of all outputs: a loss whose cotangents are sharded like the outputs."""
 
     def loss(moved: list[Any], rest: list[Any]) -> Any:
         leaves = list(rest)

@@ -1,6 +1,6 @@
-"""Where arrays lie on a mesh: by the rule of a case for the loop version, lifted to the stacks of the other one.
+"""Shardings of arrays on a mesh: by the rule of a case for the loop version, lifted to the stacks of the other one.
 
-A case says it of the model as it stands in the loop version, where each layer has arrays of its own:
+A case gives them for the model of the loop version, in which each layer has its own arrays:
 
     def spec(path, leaf):
         if path.endswith("mlp.up.weight"):
@@ -8,10 +8,10 @@ A case says it of the model as it stands in the loop version, where each layer h
 
     gpt.shardings = spec
 
-`path` is what reports call an array (`layers[3].mlp.up.weight`; of an argument of the call the name of its parameter),
-`leaf` has its shape and dtype. None: a copy on every device. In a stack an array has the axes of the layers in front,
-which are not sharded; where the case asks for it (`gpt.pipeline = "stage"`), the first of them is cut over that axis of
-the mesh, so that each stage holds its own layers.
+`path` is the name of an array in reports (`layers[3].mlp.up.weight`; for an argument of the call the name of its
+parameter), `leaf` has its shape and dtype. None: a copy on every device. In a stack an array has the axes of the layers
+in front, which are not sharded; with `gpt.pipeline = "stage"`, the first of them is split over that axis of the mesh,
+so that each stage holds its own layers.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ EXAMPLE = 'def spec(path, leaf): return P("model", None) if path.endswith("up.we
 
 
 def specs(rule: object, names: Sequence[str], avals: Sequence[Any], mesh: Mesh) -> tuple[PartitionSpec, ...]:
-    """What the rule says of each array of the loop version.
+    """Return the result of the rule for each array of the loop version.
 
-    Raises ScanifyError where there is no rule, or where what it says is no PartitionSpec that fits the array and the
-    mesh; and whatever the rule raises.
+    Raises ScanifyError if there is no rule, or if its result is not a PartitionSpec that fits the array and the mesh;
+    and all errors of the rule.
     """
     if not callable(rule):
         came = "it has none" if rule is None else f"it is {type(rule).__name__}"
@@ -79,11 +79,11 @@ def lifted(
     mesh: Mesh,
     pipeline: object = None,
 ) -> list[NamedSharding]:
-    """The shardings of a version's own arrays: those of what they are made of, the axes of layers unsharded, but for
-    the first one over the axis `pipeline` of the mesh, where there is one.
+    """Return the shardings of a version's own arrays: those of their sources, with unsharded layer axes; the first
+    layer axis is split over the axis `pipeline` of the mesh, if any.
 
-    Raises ScanifyError where layers of one stack lie differently, as a stack is one array and lies in one way; and
-    where they cannot lie over the axis.
+    Raises ScanifyError if layers of one stack have different shardings, since a stack is one array with one sharding;
+    and if layers cannot be split over the axis.
     """
     made = []
     for recipe in recipes:
@@ -103,7 +103,7 @@ def lifted(
 
 
 def _stage(pipeline: object, recipe: Recipe, spec: PartitionSpec, name: str, mesh: Mesh) -> str:
-    """The axis of the mesh that the layers are cut over."""
+    """Return the axis of the mesh over which the layers are split."""
     if not isinstance(pipeline, str) or pipeline not in mesh.shape:
         known = ", ".join(map(str, mesh.shape))
         raise ScanifyError(f"expected the case's `pipeline` to be an axis of the mesh ({known}), got {pipeline!r}")
@@ -123,7 +123,7 @@ def _stage(pipeline: object, recipe: Recipe, spec: PartitionSpec, name: str, mes
 
 
 def _plain(spec: PartitionSpec) -> tuple[Any, ...]:
-    """What means the same is the same: `P("model")` and `P(("model",), None)`."""
+    """Normalise a spec, so that equal ones are equal: `P("model")` and `P(("model",), None)`."""
     parts = [part if isinstance(part, tuple) else () if part is None else (part,) for part in spec]
     while parts and not parts[-1]:
         parts.pop()
