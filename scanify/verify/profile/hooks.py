@@ -12,13 +12,13 @@ _MONITORS = hasattr(sys, "monitoring")
 
 
 def free_tool(numbers: Sequence[int]) -> int | None:
-    """Return the first of these tools of `sys.monitoring` that nobody uses; None without one, or before Python 3.12."""
+    """Return the first free tool id of `sys.monitoring` among these; None without one, or before Python 3.12."""
     return next((tool for tool in numbers if sys.monitoring.get_tool(tool) is None), None) if _MONITORS else None
 
 
 @contextmanager
 def monitored(tool: int, callbacks: Mapping[int, Callable[..., Any]], events: int) -> Iterator[None]:
-    """Inside, the tool has a callback for each event, and gets these events of all code."""
+    """Register the tool's callbacks and enable these events for all code, in this context."""
     monitoring = sys.monitoring
     monitoring.use_tool_id(tool, "scanify")
     for event, callback in callbacks.items():
@@ -36,7 +36,7 @@ def monitored(tool: int, callbacks: Mapping[int, Callable[..., Any]], events: in
 
 @contextmanager
 def traced(trace: Any) -> Iterator[None]:
-    """Inside, this is the trace function."""
+    """Set the trace function in this context."""
     earlier = sys.gettrace()
     sys.settrace(trace)
     try:
@@ -47,7 +47,7 @@ def traced(trace: Any) -> Iterator[None]:
 
 @contextmanager
 def lines_run(is_wanted: Callable[[str], bool], lines: set[tuple[str, int]]) -> Iterator[set[tuple[str, int]]]:
-    """Add the lines that this thread runs of the files that are wanted, each with its file."""
+    """Collect the lines that this thread runs in the wanted files, each with its file."""
     known: dict[str, bool] = {}
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:

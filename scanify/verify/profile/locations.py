@@ -1,7 +1,7 @@
-"""Where the lines of a lowered program come from: the stack of Python frames at which each operation was traced.
+"""The locations of the lines of a lowered program: the stack of Python frames that traced each operation.
 
 MLIR writes locations by name (`#loc7 = loc(callsite(#loc6 at #loc5))`, https://mlir.llvm.org/docs/Dialects/Builtin/,
-"Location Attributes"), and jax makes them of the frames that are not its own (`jax_traceback_in_locations_limit`).
+"Location Attributes"), and jax builds them from frames outside of jax (`jax_traceback_in_locations_limit`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAMED = re.compile(r'^"(?:[^"\\]|\\.)*"\((#loc\d*)\)$')
 _CALL = re.compile(r"^callsite\((#loc\d*) at (#loc\d*)\)$")
 _FUSED = re.compile(r"^fused(?:<.*>)?\[(#loc\d*)")
 
-# The part of a program from which on a function is one of those that it mainly consists of.
+# The share of a program from which a function belongs to its trunk.
 _TRUNK = 0.2
 
 
@@ -38,9 +38,9 @@ Frames = tuple[Frame, ...]
 
 @dataclass(frozen=True)
 class Origin:
-    """How many lines of a program have one location, how often it was traced, and its frames, the outermost first.
+    """The number of lines of a program with one location, how often it was traced, and its frames, outermost first.
 
-    `shared`: the lines stand in a function of the program that every call has in common.
+    `shared`: the lines are in a function of the program that all calls share.
     """
 
     frames: Frames
@@ -51,13 +51,13 @@ class Origin:
 
 @dataclass(eq=False)
 class _Locations:
-    """The locations of a program by name, and the frames of those that were asked for."""
+    """The locations of a program by name, and the computed frames."""
 
     definitions: dict[str, str]
     known: dict[str, Frames] = field(default_factory=dict)
 
     def frames(self, name: str) -> Frames:
-        """The frames of a location, the outermost first; none for one that jax knows no source of."""
+        """Return the frames of a location, outermost first; none if jax knows no source."""
         pending = [name]
         while pending:
             current = pending[-1]
@@ -76,7 +76,7 @@ class _Locations:
         return self.known[name]
 
     def _parts(self, text: str) -> list[str]:
-        """The locations that one is made of, the outermost frames first."""
+        """Return the locations that make up a location, the outermost frames first."""
         called = _CALL.match(text)
         if called is not None:
             return [called[2], called[1]]
@@ -85,7 +85,7 @@ class _Locations:
 
 
 def origins(text: str) -> list[Origin]:
-    """The locations of a program's lines; `text` is its StableHLO with debug information, whose own lines do not count.
+    """Return the locations of a program's lines; `text` is its StableHLO with debug information, which is not counted.
 
     A line without a location, such as a bracket, counts with the line before it.
     """
@@ -111,10 +111,10 @@ def origins(text: str) -> list[Origin]:
 
 
 def _groups(counts: dict[str, Counter[str]]) -> list[tuple[bool, list[Counter[str]]]]:
-    """The lines by location of functions, those that are copies of one another together, and whether it is the trunk.
+    """Return the lines by location of functions, grouped by copies, and whether a group is the trunk.
 
-    jax lowers a function that is jitted once for all of its calls, or once for each, as `f`, `f_0`, `f_1`. The trunk
-    are `main`, and a function that makes much of the program, such as a model that is jitted as a whole.
+    jax lowers a jitted function once for all of its calls, or once for each, as `f`, `f_0`, `f_1`. The trunk are
+    `main`, and a function that makes up much of the program, such as a model that is jitted as a whole.
     """
     total = sum(each.total() for each in counts.values())
     trunk = [name for name, each in counts.items() if name in ("", "main") or each.total() >= _TRUNK * total]
@@ -126,7 +126,7 @@ def _groups(counts: dict[str, Counter[str]]) -> list[tuple[bool, list[Counter[st
 
 
 def _repeats(trunk: bool, copies: list[Counter[str]]) -> Iterator[tuple[str, int, int, bool]]:
-    """Each location with its lines, how often it was traced, and whether all calls share them."""
+    """Yield each location with its lines, how often it was traced, and whether all calls share them."""
     lines = sum(copies, Counter[str]())
     for name in lines:
         inside = sum(name in each for each in copies)

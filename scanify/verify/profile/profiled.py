@@ -1,4 +1,4 @@
-"""Profiling one case: the programs it starts with, traced, lowered, and taken apart by source loop."""
+"""Profile one case: its startup programs, traced, lowered, and split by source loop."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ from scanify.verify.verdict import CaseResult
 
 
 def profiled_case(name: str, before: Case, after: Case, *, files: Files, measure: bool, **unused: Any) -> CaseResult:
-    """Profile the first version, and compile what it starts with where `measure` says so.
+    """Profile the first version, and compile its programs if `measure` is true.
 
-    A comparer of `scanify.verify.run.verify`, which it compares nothing for. Raises ScanifyError where the model cannot
-    be traced.
+    A comparer for `scanify.verify.run.verify` that compares nothing. Raises ScanifyError if the model cannot be traced.
     """
     return CaseResult(name, startup=_startup(before, _Profiler(Attribution(files, __file__), measure)))
 
 
 def profiled_both(name: str, before: Case, after: Case, *, files: Files, measure: bool, **unused: Any) -> CaseResult:
-    """The same, and of the second version the sizes alone."""
+    """Profile both versions, but the second one by size alone."""
     startup = _startup(before, _Profiler(Attribution(files, __file__), measure))
     rewritten = _startup(after, _Profiler(None, measure))
     return CaseResult(name, startup=Startup(startup.programs, rewritten.programs, startup.notes))
@@ -41,7 +40,7 @@ def profiled_both(name: str, before: Case, after: Case, *, files: Files, measure
 
 @dataclass(frozen=True, eq=False)
 class _Profiler:
-    """Lowers a function and says how large its program is; without an `attribution`, not from where."""
+    """Lowers a function and measures the size of its program; without `attribution`, not its sources."""
 
     attribution: Attribution | None
     compiles: bool
@@ -71,7 +70,7 @@ class _Profiler:
 
 @contextmanager
 def _whole_stacks() -> Iterator[None]:
-    """Locations with all frames; jax keeps the ten innermost."""
+    """Record locations with all frames; by default jax keeps the ten innermost."""
     before = jax.config.jax_traceback_in_locations_limit
     jax.config.update("jax_traceback_in_locations_limit", -1)
     try:
@@ -85,7 +84,7 @@ def _startup(case: Case, profiler: _Profiler) -> Startup:
     programs: list[Program] = []
     start = time.perf_counter()
     built = None if is_recorded(case) else _abstract(case, notes)
-    seconds = time.perf_counter() - start  # of the first trace, as everybody's is
+    seconds = time.perf_counter() - start  # including the first trace, as for every user
     if is_recorded(case):
         notes.append("the call is one that the command makes; what builds the model is not profiled")
     if built is not None:
@@ -105,14 +104,14 @@ def _startup(case: Case, profiler: _Profiler) -> Startup:
         cotangents = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in outputs if is_inexact(each)]
         try:
             programs.append(profiler.program("gradient", _gradient(program), own, cotangents))
-        except Exception as error:  # what the call does forward, it may not support backward
+        except Exception as error:  # the call may not support differentiation
             said = str(error).strip().splitlines()
             notes.append(f"no gradient: {type(error).__name__}: {said[0] if said else ''}")
     return Startup(tuple(programs), notes=tuple(notes))
 
 
 def _abstract(case: Case, notes: list[str]) -> Built | None:
-    """The model without weights; None where its constructor cannot be traced, which is noted."""
+    """Build the model without weights; None if its constructor cannot be traced, which is noted."""
     try:
         return build(case, abstract=True)
     except ScanifyError:

@@ -1,4 +1,4 @@
-"""How the lines of a program divide among the source loops that they were traced in."""
+"""Split the lines of a program by the source loops in which they were traced."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from scanify.verify.profile.startup import Share, SourceLoop
 
 Files = Callable[[str], str | None]
 
-# What these do on the way is nobody's loop.
+# Loops inside these are not attributed.
 _MACHINERY = tuple(f"{Path(str(module.__file__)).parent}{os.sep}" for module in (jax, jaxlib, scanify))
-# Loops that make less than this part of a program are counted with what is around them.
+# Loops with a smaller share of a program are counted with the enclosing code.
 _LEAST = 0.01
-# The part of the places of a loop that has to agree on how often it runs.
+# The share of a loop's places that must agree on its number of iterations.
 _NOTABLE = 0.1
 
 Chain = tuple[SourceLoop, ...]
@@ -31,9 +31,8 @@ Chain = tuple[SourceLoop, ...]
 
 @dataclass(eq=False)
 class Attribution:
-    """Finds the loops around frames. `files` says how a file of the user's is shown, None for one that is not; `entry`
-    is the file that calls the case: what runs around that is no part of it.
-    """
+    """Finds the loops around frames. `files` returns the displayed name of a user's file, None for others; `entry` is
+    the file that calls the case: frames around it are not part of it."""
 
     files: Files
     entry: str
@@ -41,7 +40,7 @@ class Attribution:
     _made: dict[tuple[str, int, str], SourceLoop] = field(default_factory=dict)
 
     def shares(self, origins: Sequence[Origin]) -> tuple[tuple[Share, ...], int]:
-        """The loops with a part in a program, each before those inside of it, and the lines that are in none."""
+        """Return the loops with a share of a program, each before its inner ones, and the lines outside of loops."""
         total = sum(origin.lines for origin in origins)
         found: dict[Chain, list[Origin]] = {}
         for origin in origins:
@@ -61,7 +60,7 @@ class Attribution:
         return tuple(shares), total - sum(share.lines for share in shares if not share.depth)
 
     def chain(self, origin: Origin) -> Chain:
-        """The loops around an operation, the outermost first; none where all calls share what was traced first."""
+        """Return the loops around an operation, outermost first; none if all calls share the first trace."""
         frames = origin.frames
         if origin.shared:
             return ()
@@ -86,9 +85,9 @@ class Attribution:
 
 
 def _turns(chain: Chain, found: dict[Chain, list[Origin]]) -> int:
-    """How often what is traced right inside of a loop stands in the program: what most of its places say.
+    """Return how often code directly in a loop occurs in the program, according to most of its places.
 
-    What is traced once a turn has as many lines at its place, and what a turn does twice has twice as many.
+    Code that is traced once per iteration has as many lines at its place, and twice as many if it runs twice.
     """
     own = found.get(chain) or [one for each, more in found.items() if each[: len(chain)] == chain for one in more]
     counts = Counter(origin.repeats for origin in own if origin.repeats > 1)
@@ -101,5 +100,5 @@ def _turns(chain: Chain, found: dict[Chain, list[Origin]]) -> int:
 
 
 def _order(chain: Chain, lines: Counter[Chain]) -> list[tuple[int, str, int]]:
-    """The largest first, each with its own behind it."""
+    """Order the largest first, each followed by its inner ones."""
     return [(-lines[chain[: depth + 1]], loop.file, loop.line) for depth, loop in enumerate(chain)]

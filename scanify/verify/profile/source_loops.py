@@ -17,13 +17,13 @@ _CALLING = ("map", "reduce")
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop by the line and the head that a reader finds it by, and what it runs, from one place to another.
+    """A loop by its line and head, for readers, and the stretch of code that it runs.
 
-    `walks` is where what it walks is written, None of a `while`: there Python traces how the next element is taken.
-    `turn` is where an iteration begins, `scope` the dotted name of the class or function around it, `text` its head at
-    full length, and `calls` is true of a lambda that `map` or `reduce` calls, which has a frame for each element.
-    `applies` is true if what it runs calls its element, something of it or what its number selects. `lists` are the
-    dotted names that may be its layers: those that it walks, and those that its target selects from.
+    `walks` is the place of its iterable, None for a `while`: there Python traces how the next element is taken. `turn`
+    is where an iteration begins, `scope` the dotted name of the class or function around it, `text` its full head, and
+    `calls` is true for a lambda that `map` or `reduce` calls, which has a frame for each element. `applies` is true if
+    its body calls its element, a part of it, or an item selected by its number. `lists` are the dotted names that may
+    be its layers: its iterables, and those that its target selects from.
     """
 
     line: int
@@ -50,9 +50,9 @@ class SourceLoops:
         self._starts = [loop.start for loop in self._loops]
 
     def around(self, frame: Frame, again: bool = False) -> list[Loop]:
-        """The loops that run the place of a frame, the outermost first.
+        """Return the loops that run the place of a frame, outermost first.
 
-        With `again`, what was traced there was so several times: where a loop says what it walks, it is its elements.
+        With `again`, the place was traced several times: the iterable of a loop then stands for its elements.
         """
         place = frame.line, frame.column
         near = self._loops[: bisect_right(self._starts, place)] if not again else self._loops
@@ -60,7 +60,7 @@ class SourceLoops:
 
 
 def loops_of(text: str) -> list[Loop]:
-    """Return the loops of a file, in source order; none of a file that cannot be parsed."""
+    """Return the loops of a file, in source order; none for a file that cannot be parsed."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -142,7 +142,7 @@ def _lists(walked: ast.expr, target: ast.expr, body: Sequence[ast.AST]) -> tuple
 
 
 def _dotted(node: ast.expr) -> Iterator[str]:
-    """Yield the longest dotted names in an expression, but for those that are called."""
+    """Yield the longest dotted names in an expression, except called ones."""
     for inner in ast.walk(node):
         inside = isinstance(inner, ast.Name | ast.Attribute)
         text = ast.unparse(inner) if inside else ""
@@ -151,6 +151,6 @@ def _dotted(node: ast.expr) -> Iterator[str]:
 
 
 def _bare(target: ast.expr) -> str:
-    """A target as one writes it: several names without brackets."""
+    """Write a target as in source: several names without brackets."""
     text = ast.unparse(target)
     return text[1:-1] if isinstance(target, ast.Tuple) and text.startswith("(") else text

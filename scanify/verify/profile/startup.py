@@ -1,4 +1,4 @@
-"""What a profile answers: the size of the programs that a case starts with, and the source loops it comes from.
+"""The results of a profile: the size of the startup programs of a case, and the source loops behind it.
 
 Frozen data, without jax, so that the command line and the reports can read it.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SourceLoop:
-    """A loop of Python source: `file` as it is shown, `path` where it lies, and its head: `for x in self.layers`."""
+    """A loop of Python source: `file` is its displayed name, `path` its location, `head` is `for x in self.layers`."""
 
     file: str
     path: str
@@ -18,10 +18,10 @@ class SourceLoop:
 
 @dataclass(frozen=True)
 class Share:
-    """The lines of a program that were traced inside of a loop; `depth` is the number of loops with shares around it.
+    """The lines of a program that were traced in a loop; `depth` is the number of enclosing loops with shares.
 
-    `turns`: how often the loop ran, as the program shows it; 1 also where it does not show. `scanned`: about how many
-    lines less there would be if one turn were traced.
+    `turns`: the number of iterations that the program shows; 1 also if it does not show. `scanned`: about how many
+    lines would be saved if one iteration were traced.
     """
 
     loop: SourceLoop
@@ -36,10 +36,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Program:
-    """One program of a case: `name` is constructor, call or gradient (the outputs are part of that).
+    """One program of a case: `name` is constructor, call or gradient (which includes the outputs).
 
-    `lines` are those of its StableHLO, `outside` those that were traced in no loop. Seconds and bytes are None where
-    they were not measured.
+    `lines` are those of its StableHLO, `outside` those traced outside of loops. Seconds and bytes are None if they were
+    not measured.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Startup:
-    """The programs of a case as it is, and after a rewrite where there is one. `notes`: programs that there are not."""
+    """The programs of a case as written, and after a rewrite if there is one. `notes`: missing programs."""
 
     programs: tuple[Program, ...]
     rewritten: tuple[Program, ...] = ()
