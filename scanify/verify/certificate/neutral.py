@@ -1,10 +1,9 @@
-"""Programs in a neutral, written-down form, as a certificate holds them.
+"""Programs in a neutral, serialised form, for certificates.
 
-There are tables of avals, constants, parameters and jaxprs, which hold a thing once. A jaxpr is its inputs' avals, its
-equations and its outputs; an equation is `[primitive, parameters, operands, avals of the outputs]`, and `true` after
-these where it has effects. Operands are numbers: first the inputs, then the outputs of the equations one after another;
--1 is the first constant, -2 the next. What no output and no effect needs is left out. A call holds the jaxpr that it
-computes, and nothing else.
+Tables of avals, constants, parameters and jaxprs hold each entry once. A jaxpr has its inputs' avals, its equations and
+its outputs; an equation is `[primitive, parameters, operands, avals of the outputs]`, followed by `true` if it has
+effects. Operands are numbers: first the inputs, then the outputs of the equations one after another; -1 is the first
+constant, -2 the next. Equations that no output or effect needs are omitted. A call has only the jaxpr that it computes.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from scanify.jaxpr.reading.canonical import Alike, Canonical, NotUnderstood
 from scanify.jaxpr.reading.primitives import is_own
 from scanify.jaxpr.reading.scan import read_scan
 
-# Constants of more bytes are written by their digests.
+# Constants of more bytes are written as digests.
 BY_VALUE = 1 << 16
 _PLAIN = ("int", "bool", "str", "NoneType")
 
 
 class Table:
-    """Things as JSON, each once, by number."""
+    """JSON values, each once, by number."""
 
     def __init__(self) -> None:
         self.things: list[Any] = []
@@ -45,7 +44,7 @@ class Table:
 class Neutral:
     """The programs of both versions of a case, in one set of tables.
 
-    `alike` says which functions of the versions are the same.
+    `alike` compares functions of the versions.
     """
 
     def __init__(self, alike: Alike | None) -> None:
@@ -59,10 +58,10 @@ class Neutral:
         self._named = 0
 
     def jaxpr(self, jaxpr: Any) -> int:
-        """The number of a jaxpr, open or closed.
+        """Return the number of a jaxpr, open or closed.
 
         Raises:
-            NotUnderstood: something in it has no neutral form.
+            NotUnderstood: a part of it has no neutral form.
         """
         inner, consts = opened(jaxpr)
         if id(inner) in self._jaxprs and not consts:
@@ -94,7 +93,7 @@ class Neutral:
         return self.avals.number([_named(aval.dtype), [int(size) for size in aval.shape]])
 
     def constant(self, value: Any, aval: Any) -> int:
-        """The operand that stands for a constant: a number below zero."""
+        """Return the operand for a constant: a negative number."""
         held = getattr(value, "_base_array", value)
         if isinstance(aval.dtype, np.dtype):
             array = np.asarray(held, aval.dtype).reshape(aval.shape)
@@ -127,7 +126,7 @@ class Neutral:
         return [name, self.params.number(params), operands, outputs, *([True] if equation.effects else [])]
 
     def _called(self, equation: Any, called: tuple[Any, tuple[Any, ...]]) -> int:
-        """The jaxpr of a call. What holds its constants may be made anew each time that it is opened."""
+        """Return the jaxpr of a call. Its constants may be held by a new object on each opening."""
         inner, consts = called
         if not consts:
             return self.jaxpr(inner)
@@ -138,7 +137,7 @@ class Neutral:
         return self._objects.setdefault(key, len(self._objects))
 
     def _spelled(self, key: Any) -> Any:
-        """A key of `Canonical` as JSON. Objects that are known by their identity have numbers."""
+        """Return a key of `Canonical` as JSON. Objects compared by identity have numbers."""
         if key is None or isinstance(key, str | bool | int):
             return key
         if isinstance(key, bytes):
@@ -177,7 +176,7 @@ class Neutral:
 
 
 def _needed(jaxpr: Any) -> list[Any]:
-    """The equations that an output or an effect needs."""
+    """Return the equations that an output or an effect needs."""
     needed = {id(atom) for atom in jaxpr.outvars}
     found = []
     for equation in reversed(jaxpr.eqns):
@@ -188,13 +187,13 @@ def _needed(jaxpr: Any) -> list[Any]:
 
 
 def _named(dtype: Any) -> str:
-    """The name of a dtype; that of cotangents of integers is a structure of nothing in some versions of jax."""
+    """Return the name of a dtype; cotangents of integers have an empty structure in some versions of jax."""
     names = getattr(dtype, "names", None)
     return str(names[0]) if names else str(dtype)
 
 
 def _written(array: np.ndarray[Any, Any]) -> tuple[str, str]:
-    """How a constant is written down: one number for all elements, every byte, or a digest of them."""
+    """Serialise a constant: one number for all elements, every byte, or a digest of them."""
     raw, width = array.tobytes(), array.dtype.itemsize
     if array.size and raw == raw[:width] * array.size:
         return "all", raw[:width].hex()

@@ -1,7 +1,7 @@
-"""Certificates: what was proved, written down so that `scanify verify --replay` can check it without the model.
+"""Certificates: serialised proofs that `scanify verify --replay` can check without the model.
 
-The programs go into neutral tables. Which scans are unrolled and which are kept is sought here, for the checker seeks
-nothing; the steps are those that it then takes. What it cannot show is not written, and said.
+The programs go into neutral tables. The scans to unroll or keep are searched here, since the checker does no search;
+the steps are those that it then takes. Proofs that it cannot show are not written, which is reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Scans = dict[Where, str]
 
 @dataclass(frozen=True)
 class Proved:
-    """Two programs that were proved equal, in words what they are, and how many inputs are cotangents and tangents."""
+    """Two programs that were proved equal, their description, and how many inputs are cotangents and tangents."""
 
     what: str
     before: ClosedJaxpr
@@ -41,7 +41,7 @@ class Proved:
 
 @dataclass
 class Certificate:
-    """What is proved of one case. `unwritten` says of each proof that is not in the certificate why it is not."""
+    """The proofs of one case. `unwritten` has the reason for each proof that is not in the certificate."""
 
     case: str
     proofs: list[Proved] = field(default_factory=list)
@@ -52,12 +52,12 @@ class Certificate:
             self.proofs.append(proof)
 
     def write(self, folder: Path) -> None:
-        """Write the case into a folder that has other cases in files of their own."""
+        """Write the case into a folder with other cases in their own files."""
         name = f"{len(list(folder.iterdir())):06}.json"
         (folder / name).write_text(json.dumps(self.written(), separators=(",", ":")), encoding="utf-8")
 
     def written(self) -> dict[str, Any]:
-        """The case as a certificate holds it."""
+        """Return the case in the form of a certificate."""
         neutral, programs = Neutral(Alike(same_code_and_names)), []
         for proof in self.proofs:
             try:
@@ -99,7 +99,7 @@ def _check(checker: Checker, proof: Proved, before: int, after: int) -> dict[str
 
 
 def _claims(checker: Checker, proof: Proved, before: int, after: int) -> Iterator[Claim]:
-    """How it may be shown: with the scans that stand in both programs kept, then with all of them unrolled."""
+    """Yield candidate claims: with the scans of both programs kept, then with all of them unrolled."""
     derived = proof.cotangents, proof.tangents
     scans = [_scans(checker.tables, number) for number in (before, after)]
     for signs in (False, True):
@@ -115,7 +115,7 @@ def _claims(checker: Checker, proof: Proved, before: int, after: int) -> Iterato
 
 
 def _scans(tables: Tables, program: int) -> dict[Where, bool]:
-    """Every scan in a program, and whether it is too long to be unrolled."""
+    """Return every scan in a program, and whether it is too long to be unrolled."""
     found: dict[Where, bool] = {}
     costs: dict[int, int] = {}
 
