@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Step:
-    """The losses at one step, before its update. `relative`: their difference in the size of the original's loss.
+    """The losses at one step, before its update. `relative`: their difference relative to the original's loss.
 
-    `ulp`: the number of representable values between them; None for losses of several signs of infinity, or NaN.
+    `ulp`: the number of representable values between them; None for infinite losses of different signs, or NaN.
     """
 
     before: float
@@ -19,9 +19,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Losses:
-    """The steps of one training. `optimizer` and `loss` name in words what was minimised, and by what.
+    """The steps of one training. `optimizer` and `loss` describe the optimiser and the minimised loss.
 
-    `digits` is the number of decimal digits that tell apart any two losses of their dtype.
+    `digits` is the number of decimal digits that distinguish any two losses of their dtype.
     """
 
     optimizer: str

@@ -1,12 +1,12 @@
-"""Both versions of a case trained for some steps on the same data: are their losses equal?
+"""Train both versions of a case for some steps on the same data, and compare their losses.
 
-In the model's own dtypes each version starts from what its own constructor gives, in float64 both from what that of the
-original gives: constructors that are proved equal may round differently, too.
+In the model's own dtypes each version starts from its own constructor's parameters, in float64 both start from the
+original's: constructors that are proved equal may round differently, too.
 
-Two programs may round differently though they are proved equal, and training carries the difference on. So losses may
-be apart by what is allowed of values that are tested: 1e-12 of a loss in float64, the rounding of the coarsest dtype
-of a step in the model's own dtypes, or several times what one more rounding of the first parameters and data does to
-the losses of the original, if that is more. From where on that is too much to tell by, nothing is shown.
+Two programs may round differently though they are proved equal, and training propagates the difference. So losses may
+differ within the tolerance for tested values: 1e-12 of a loss in float64, the rounding of the coarsest dtype of a step
+in the model's own dtypes, or several times the effect of one more rounding of the first parameters and data on the
+losses of the original, if that is more. Once that is too large, nothing is shown.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _DIGITS = {"float64": 17, "float32": 9, "float16": 5, "bfloat16": 4}
 def trained_case(
     name: str, before: Case, after: Case, *, steps: int, files: Files | None = None, **unused: Any
 ) -> CaseResult:
-    """The losses of both versions, the rewritten one as it is written, and the verdict on them, never PROVED.
+    """Return the losses of both versions, the rewritten one as written, and the verdict on them, never PROVED.
 
-    A comparer of `scanify.verify.run.verify` that compares nothing else. Raises ScanifyError if the versions do not
-    match, or the case's loss is none.
+    A comparer for `scanify.verify.run.verify` that compares nothing else. Raises ScanifyError if the versions do not
+    match, or the case's loss is invalid.
     """
     tell("build")
     first = build(before, abstract=False)
@@ -67,9 +67,9 @@ def trained_case(
 
 @dataclass(frozen=True, eq=False)
 class _Curves:
-    """How far the losses of both versions are apart at each step, and the tolerance there.
+    """The distance of the losses of both versions at each step, and its tolerance.
 
-    `lost` is the first step from which on rounding alone changes the loss too much to tell by; 0 if there is none.
+    `lost` is the first step from which rounding alone changes the loss too much for a verdict; 0 without one.
     """
 
     apart: list[Distance]
@@ -78,7 +78,7 @@ class _Curves:
 
     @property
     def wrong(self) -> str:
-        """Where the losses differ by more than rounding, in words; "" if nowhere."""
+        """Describe where the losses differ by more than rounding; "" if nowhere."""
         for step, (each, bound) in enumerate(zip(self.apart, self.bounds, strict=True), 1):
             judged = not self.lost or step < self.lost
             odd = math.isinf(each.relative) and not math.isinf(bound)
@@ -115,7 +115,7 @@ class _SideBySide:
     files: Files | None
 
     def compared(self) -> tuple[Verdict, Losses | None]:
-        """The verdict, and the losses in the model's own dtypes; None if a version cannot be trained."""
+        """Return the verdict, and the losses in the model's own dtypes; None if a version cannot be trained."""
         try:
             before = self.losses(self.original)
         except (MemoryError, ScanifyError, CaseError):
@@ -144,20 +144,20 @@ class _SideBySide:
         return Verdict(Status.TESTED, f"{self.steps} step{'s' * (self.steps > 1)}: {native}{still}{said}"), losses
 
     def leaves(self, training: Training, *, wide: bool = False) -> list[Any]:
-        """The leaves that a version starts from."""
+        """Return the leaves that a version starts from."""
         if not wide:
             return training.built.arrays
         program = self.both.before if training is self.original else self.both.after
         return program.own([widened(leaf) for leaf in self.both.leaves])
 
     def losses(self, training: Training, *, wide: bool = False, rounded: float = 0.0) -> list[Any]:
-        """The losses of a version, from leaves `rounded` to this relative size if that is not 0."""
+        """Return the losses of a version, from leaves `rounded` to this relative size if that is not 0."""
         leaves = self.leaves(training, wide=wide)
         what = f"{' from rounded parameters' if rounded else ''}{' in float64' if wide else ''}"
         return training.losses(shaken(leaves, rounded) if rounded else leaves, self.steps, what)
 
     def curves(self, before: Sequence[Any], after: Sequence[Any], limit: float, *, wide: bool = False) -> _Curves:
-        """Compare losses with `limit` as the tolerance, or that of rounding if they are further apart."""
+        """Compare losses with `limit` as the tolerance, or the effect of rounding if they are further apart."""
         apart, noise = _apart(before, after), [0.0] * self.steps
         if not all(each.relative <= limit for each in apart):
             noisy = self.losses(self.original, wide=wide, rounded=rounding_size(limit))
@@ -167,7 +167,7 @@ class _SideBySide:
         return _Curves(apart, bounds, next(lost, 0))
 
     def in_float64(self, own: set[Any]) -> _Curves | str:
-        """The comparison in float64, or why there is none; "" if the model computes in float64 itself."""
+        """Return the comparison in float64, or why it was not made; "" if the model computes in float64 itself."""
         if limit_of(own) <= EXACT:
             return ""
         with jax.enable_x64(True):

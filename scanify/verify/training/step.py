@@ -1,7 +1,7 @@
-"""One step of training as a function of the parameters and of their gradients, whatever these are.
+"""One step of training as a function of the parameters and of arbitrary gradients.
 
-The gradients of both versions are compared by themselves. Here they are inputs, so that nothing but what the optimiser
-makes of them is looked at: its state is begun anew, and the parameters are updated once.
+The gradients of both versions are compared separately. Here they are inputs, so that only the optimiser is compared:
+its state is initialised, and the parameters are updated once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ class Optimizer(NamedTuple):
 
 
 def sgd(rate: float) -> Optimizer:
-    """Gradient descent without a state, which optax is not needed for."""
+    """Return gradient descent without a state, which does not need optax."""
     return Optimizer(lambda params: (), lambda grads, state, params: (jax.tree.map(lambda g: -rate * g, grads), state))
 
 
 def optimizer_of(given: Any, module: Any) -> Any:
-    """The optimiser of a case: what has `init` and `update`, as those of optax, or a function of the module that gives
-    one.
+    """Return the optimiser of a case: an object with `init` and `update` as in optax, or from a function of the module.
 
-    Raises ScanifyError where it is neither.
+    Raises ScanifyError if it is neither.
     """
     found = given(module) if callable(given) and not _is_optimizer(given) else given
     if found is not None and not _is_optimizer(found):
@@ -51,12 +50,12 @@ def _is_optimizer(value: Any) -> bool:
 
 
 def trained(avals: Sequence[Any], inputs: Sequence[int]) -> tuple[int, ...]:
-    """The leaves that a step updates: those that can be differentiated and are no arguments of the call."""
+    """Return the leaves that a step updates: differentiable ones that are not arguments of the call."""
     return tuple(i for i in differentiated(avals) if i not in set(inputs))
 
 
 def step(program: Version, leaves: Sequence[Any], grads: Sequence[Any], at: Sequence[int]) -> list[Any]:
-    """The leaves `at` after one step with these gradients."""
+    """Return the leaves `at` after one step with these gradients."""
     moved = dict(zip(at, grads, strict=True))
     model = program.tree(program.own(leaves))[0]
     given = program.tree(program.own([moved.get(i, leaf) for i, leaf in enumerate(leaves)]))[0]
@@ -68,13 +67,13 @@ def step(program: Version, leaves: Sequence[Any], grads: Sequence[Any], at: Sequ
 
 
 def updated(optimizer: Any, grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
-    """The parameters and the state of the optimiser after one update; each parameter keeps its dtype."""
+    """Return the parameters and the optimiser's state after one update; each parameter keeps its dtype."""
     updates, state = optimizer.update(grads, state, params)
     return jax.tree.map(lambda p, u: jnp.asarray(p + u).astype(p.dtype), params, updates), state
 
 
 def stepped(at: Sequence[int], program: Version, leaves: Sequence[Any], rng: np.random.Generator) -> Function:
-    """The leaves `at` after one step with gradients that are drawn at random."""
+    """Compute the leaves `at` after one step with random gradients."""
     grads = [noise(rng, leaves[i]) for i in at]
     function: Callable[..., Any] = jax.jit(lambda xs, gs: step(program, xs, gs, at))
     return lambda given: [jax.block_until_ready(value) for value in function(list(given), grads)]

@@ -1,4 +1,4 @@
-"""Training one version of a case as its user would: a jitted step, from the parameters that its constructor gives."""
+"""Train one version of a case like its user: by a jitted step, from the parameters of its constructor."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from scanify.verify.training.step import sgd, updated
 from scanify.verify.values.arrays import is_inexact, is_traced
 from scanify.verify.values.tolerances import dtypes_of
 
-RATE = 0.01  # of SGD
+RATE = 0.01  # for SGD
 _PARAMS = "params"
 
 
 @dataclass(eq=False)
 class Training:
-    """Trains one version, named in words. `loss_of` is the case's loss, None for the output or its mean square.
+    """Trains one version with a descriptive name. `loss_of` is the case's loss, None for the output or its mean square.
 
-    `objective` says in words which loss was minimised, once a step was traced.
+    `objective` describes the minimised loss, once a step was traced.
     """
 
     name: str
@@ -50,14 +50,14 @@ class Training:
 
     @property
     def optimizer(self) -> Any:
-        """The optimiser of the case, or SGD."""
+        """Return the optimiser of the case, or SGD."""
         return sgd(RATE) if self.built.optimizer is None else self.built.optimizer
 
     def losses(self, leaves: Sequence[Any], steps: int, what: str = "") -> list[Any]:
-        """The loss at each of so many steps from these leaves of the version, each before its update.
+        """Return the loss at each of `steps` steps from these leaves of the version, each before its update.
 
-        `what` goes on with the words on what is done. Raises ScanifyError if nothing can be trained, and whatever the
-        user's code raises.
+        `what` is appended to progress messages. Raises ScanifyError if nothing can be trained, and all errors of the
+        user's code.
         """
         found, leaves = [], list(leaves)
         with under(None, self.program):
@@ -69,7 +69,7 @@ class Training:
         return found
 
     def dtypes(self, leaves: Sequence[Any]) -> tuple[set[Any], set[Any]]:
-        """The dtypes that a step from these leaves computes in, and these with those of its constants; inexact ones."""
+        """Return the inexact dtypes in which a step from these leaves computes, and these with its constants' ones."""
         with under(None, self.program):
             state = self.optimizer.init(self._parameters(leaves)[0])
             program = eqx.filter_make_jaxpr(self._step)(list(leaves), state)[0]
@@ -78,7 +78,7 @@ class Training:
         return computed - exact, held - exact
 
     def _parameters(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
-        """The parameters of the model, and the rest of it. Arrays of NumPy are none, as `eqx.is_inexact_array` says."""
+        """Return the parameters of the model, and the rest. NumPy arrays are no parameters, as in equinox."""
         model = self.program.tree(leaves)[0]
         if isinstance(model, LinenModel):
             _demand_parameters_alone(model)
@@ -90,7 +90,7 @@ class Training:
         return params, rest
 
     def _step(self, leaves: Sequence[Any], state: Any) -> tuple[Any, list[Any], Any]:
-        """The loss, the leaves after one update, and the optimiser's new state."""
+        """Return the loss, the leaves after one update, and the optimiser's new state."""
         params, rest = self._parameters(leaves)
 
         def loss(params: Any) -> tuple[Any, list[Any]]:
@@ -104,9 +104,9 @@ class Training:
         return value, self._threaded(self.program.arrays(eqx.combine(new, rest), leaves), states), state
 
     def _threaded(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
-        """The leaves with the arrays of the `eqx.nn.State`s that the call returned in the place of those it was given.
+        """Replace the arrays of the input `eqx.nn.State`s in the leaves by those that the call returned.
 
-        Raises ScanifyError if they are not alike.
+        Raises ScanifyError if they do not match.
         """
         tree = self.program.tree(leaves)
         given = _arrays(_states(tree))
@@ -122,7 +122,7 @@ class Training:
         return [places.get(id(leaf), leaf) for leaf in leaves]
 
     def _loss(self, result: Any, own: Sequence[Any]) -> Any:
-        """The loss of one call: what the case says, the output if that is one real number, else its mean square."""
+        """Return the loss of one call: the case's, the output if that is one real number, else its mean square."""
         if self.loss_of is not None:
             self.objective = "the case's loss"
             _, args, kwargs = self.program.tree(own)
@@ -144,7 +144,7 @@ class Training:
 
 
 def _demand_parameters_alone(model: LinenModel) -> None:
-    """Raises ScanifyError if there are other collections than `params`, which a step would have to update by name."""
+    """Raise ScanifyError if there are collections besides `params`, which a step would have to update by name."""
     if set(model.variables) != {_PARAMS}:
         raise ScanifyError(
             "only models of Flax Linen whose variables are the collection `params` are trained; got "
@@ -157,7 +157,7 @@ def _is_loss(value: Any) -> bool:
 
 
 def _sum_of_squares(array: Any) -> Any:
-    """In float32 at least: in a narrower dtype the loss of a batch has no digits left."""
+    """Sum in float32 at least: in a narrower dtype the loss of a batch has no digits left."""
     wide = array.astype(jnp.promote_types(array.dtype, jnp.float32))
     return jnp.sum(jnp.real(wide * jnp.conj(wide)))
 

@@ -1,4 +1,4 @@
-"""Are the parameters the same after one step of training? Where the case says with which optimiser."""
+"""Compare the parameters after one step of training, if the case gives an optimiser."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _INSTEAD = (
 
 
 def updates(subject: Subject, untested: str) -> Once:
-    """The verdict on the updated parameters, for all gradients; None where the case has no optimiser.
+    """Return the verdict on the updated parameters, for all gradients; None if the case has no optimiser.
 
-    Raises ScanifyError where the optimiser cannot update the original.
+    Raises ScanifyError if the optimiser cannot update the original.
     """
     both = subject.both
     at = trained(both.avals, both.inputs)
