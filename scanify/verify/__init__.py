@@ -1,4 +1,4 @@
-"""The proof: cases run in processes of their own, and both versions compared. Named here is what a call imports."""
+"""The proof: cases run in their own processes, and both versions are compared. These names are imported on a call."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Whether cases run the loops that a rewrite takes out for two iterations or more: fewer show nothing of a scan.
+"""Check that cases run the removed loops for two iterations or more: fewer are no evidence for a scan.
 
 One key for all layers, a carry that changes its shape, and layers in another order are all right for one layer.
 """
@@ -14,15 +14,15 @@ _DO = "give it a model of two layers or more"
 
 
 def with_depth(results: Sequence[CaseResult]) -> tuple[CaseResult, ...]:
-    """Return the results with `depth` where a case shows nothing of a loop that no other case shows either.
+    """Return the results with `depth` if a case is no evidence for a loop that no other case covers either.
 
-    Where another case shows it, the result has a note.
+    If another case covers it, the result has a note.
     """
     return tuple(_judged(result, results) for result in results)
 
 
 def short_loops(results: Sequence[CaseResult]) -> tuple[LoopRun, ...]:
-    """Return the loops that cases reach, and none for two iterations."""
+    """Return the loops that cases reach, but never for two iterations."""
     found = {run.place: run for result in results for run in result.loops if run.iterations is not None}
     return tuple(run for run in found.values() if _most(run, results) < FEWEST)
 
@@ -45,7 +45,7 @@ def _judged(result: CaseResult, results: Sequence[CaseResult]) -> CaseResult:
     text = "; ".join(said)
     if others:
         return replace(result, notes=(*result.notes, f"{text}; another case shows more"))
-    findings = tuple(each for each in result.findings if not each.startswith(NOTHING_SCANNED))  # said so already
+    findings = tuple(each for each in result.findings if not each.startswith(NOTHING_SCANNED))  # already reported
     depth = Verdict(Status.NOT_RUN, f"{text}: that shows nothing of a scan; {_DO}")
     return replace(result, depth=depth, findings=findings)
 

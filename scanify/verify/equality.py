@@ -1,4 +1,4 @@
-"""Whether two functions are equal, as a library is asked: `scanify.prove_equal`."""
+"""The equality of two functions as a library function: `scanify.prove_equal`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from scanify.verify.compare.weakest import weakest
 from scanify.verify.verdict import Difference, Operation, Status, Verdict
 
-# What is compared for each order of derivatives, in words.
+# The compared quantities for each order of derivatives.
 ORDERS = ("values", "values and first derivatives", "values, first and second derivatives")
 
 
 @dataclass(frozen=True)
 class Equality:
-    """What was shown of two functions; true where they are proved equal.
+    """The result of comparing two functions; true if they are proved equal.
 
-    `verdict` is the weakest of what was compared, `reason` says why ("" where PROVED says it all), and `difference` is
-    the first operation in which the two part. `checks` are all verdicts by what they are on, `notes` what was not
-    compared and why.
+    `verdict` is the weakest of the comparisons, `reason` its reason ("" if PROVED needs none), and `difference` is the
+    first operation in which the two differ. `checks` are all verdicts with their subjects, `notes` are omitted
+    comparisons with reasons.
     """
 
     verdict: Status
@@ -29,13 +29,13 @@ class Equality:
 
     @classmethod
     def of(cls, checks: Sequence[tuple[str, Verdict]], notes: Sequence[str] = ()) -> Equality:
-        """What several checks show together."""
+        """Combine several checks."""
         found = weakest([(f"{what}: ", verdict) for what, verdict in checks])
         return cls(found.status, found.reason, found.difference, tuple(checks), tuple(notes))
 
     @property
     def place(self) -> str | None:
-        """`model.py:41`, where the second function parts from the first, or the first one from it; None: not known."""
+        """Return `model.py:41`, where the second function differs from the first, or vice versa; None if unknown."""
         sides = () if self.difference is None else (self.difference.after, self.difference.before)
         return next((where for side in sides if (where := _where(side)) is not None), None)
 

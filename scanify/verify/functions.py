@@ -1,7 +1,7 @@
-"""Two functions of this process, compared as functions of the arrays among the same arguments.
+"""Compare two functions of this process as functions of the arrays among the same arguments.
 
-What a case does for two versions of a file, without its processes: both functions exist already, so nothing can be
-loaded apart. Each is traced twice, and must be the same program both times.
+This is the comparison of a case for two versions of a file, without its processes: both functions exist already, so
+they cannot be loaded separately. Each is traced twice, and must be the same program both times.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def equality(f: Function, g: Function, args: tuple[Any, ...], kwargs: Mapping[st
 
 
 class _Files:
-    """The name to show for a file of the user's, relative to the current directory; None for any other file."""
+    """Returns the displayed name of a user's file, relative to the current directory; None for any other file."""
 
     def __init__(self) -> None:
         here = Path.cwd()
@@ -90,7 +90,7 @@ class _Files:
 
 
 def _pair(f: Function, g: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Pair, bool]:
-    """Both as functions of the arrays among the arguments; and whether one of these has a shape but no values."""
+    """Return both as functions of the arrays among the arguments; and whether one has a shape but no values."""
     given = jax.tree.map(lambda leaf: jnp.asarray(leaf) if _is_numeric(leaf) else leaf, (args, kwargs))
     leaves = [leaf for leaf in jax.tree.leaves(given) if is_traced(leaf)]
     abstract = any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves)
@@ -104,12 +104,12 @@ def _pair(f: Function, g: Function, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _is_numeric(leaf: Any) -> bool:
-    """Whether it is an array of NumPy that jax has a dtype for."""
+    """True for a NumPy array that jax has a dtype for."""
     return isinstance(leaf, np.ndarray) and leaf.dtype.kind not in "OSUMmT" and leaf.dtype.names is None
 
 
 def _outside_of_modules(given: Any) -> tuple[int, ...]:
-    """Which arrays among the arguments are no parameters: they are tested with other values, further off."""
+    """Return the arguments' arrays that are not parameters: they are tested with values further off."""
     parts = jax.tree.leaves(given, is_leaf=lambda part: isinstance(part, eqx.Module))
     arrays = [
         (part, leaf)
@@ -122,12 +122,12 @@ def _outside_of_modules(given: Any) -> tuple[int, ...]:
 
 
 def _called(function: Function) -> Function:
-    """A function that is no pytree: what the one given holds is constant."""
+    """Wrap a function so that it is not a pytree: arrays that it contains are constants."""
     return lambda *args, **kwargs: function(*args, **kwargs)
 
 
 def _checked(subject: Subject, traced: Traced, up_to: int) -> tuple[list[tuple[str, Verdict]], list[str]]:
-    """What each check says, and what was not compared."""
+    """Return the verdict of each check, and the omitted comparisons."""
     values = outputs(subject, traced, None)
     checks, notes = [("outputs", values)], []
     differ = "the outputs differ already" if values.status is Status.FAILED else ""

@@ -1,4 +1,4 @@
-"""What the parent asks of the child process that runs one case, and what it answers."""
+"""The request to the child process that runs one case, and its response."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,13 +9,13 @@ from scanify.verify.cases.case import CaseSpec
 from scanify.verify.mesh.axes import Axes
 from scanify.verify.verdict import CaseResult
 
-# The comparer that compares nothing, and gives what a case or a command runs of the watched loops.
+# The comparer that compares nothing, and reports which watched loops a case or a command runs.
 REACHED = "scanify.verify.cases.reached:reached_case"
 
 
 @dataclass(frozen=True)
 class Change:
-    """One file's bytes before and after the rewrite, None where it does not exist. `path` is absolute."""
+    """One file's bytes before and after the rewrite, None if it does not exist. `path` is absolute."""
 
     path: Path
     original: bytes | None
@@ -24,13 +24,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Tree:
-    """The folder `copy` with the original's whole tree, and the folder `here` that it is another state of."""
+    """The folder `copy` with the original's whole tree, and the folder `here` of which it is another state."""
 
     copy: Path
     here: Path
 
     def place(self, path: Path) -> Path:
-        """Where the tree has what lies at `path`; a path outside of it is itself."""
+        """Return the place in the tree for `path`; a path outside of it is unchanged."""
         return self.copy / path.relative_to(self.here) if path.is_relative_to(self.here) else path
 
 
@@ -61,18 +61,17 @@ class Extras(Runs, total=False):
 class Request:
     """One case to run: its module is the file `target`, which need not be among the `changes`.
 
-    `rewritten_target` is set where somebody wrote the rewritten version by hand: the file that is the module of the
-    case there, which may be `target` itself. Each version then imports from the directories of its own target alone.
-    `policies` are remat policies by their names on the command line (None: as written), `requested` the one that the
-    rewrite was asked for.
-    `directory` is what file names are shown relative to. `comparer` is the function, `module:name`, that compares the
-    two versions (the signature of `scanify.verify.compare.compare.compare_case`). Where the original comes from another
-    state of the whole project, that is in `tree`, and `data` are the files beside Python's that differ: the original
-    must not look at those of here. Into the folder `certificates` what is proved is written, a file for each variant.
-    With `execute` what is proved is compiled and run, too. Where there is a `mesh`, the process has as many virtual
-    devices, and the comparer is given it. `steps` is how many both versions are trained for, 0 for none. `paced` says
-    what is timed in passing (`scanify.verify.measure.in_passing`). Calls of a command are recorded of the functions
-    with the loops that the rewrite takes out, or with those `watched`.
+    `rewritten_target` is set if the rewritten version was written by hand: the file of the case's module there, which
+    may be `target` itself. Each version then imports from the directories of its own target alone. `policies` are remat
+    policies by their names on the command line (None: as written), `requested` the policy for the rewrite. File names
+    are displayed relative to `directory`. `comparer` is the function, `module:name`, that compares the two versions
+    (with the signature of `scanify.verify.compare.compare.compare_case`). If the original comes from another state of
+    the whole project, that is in `tree`, and `data` are the data files that differ: the original must not read those of
+    the current tree. Proofs are written to the folder `certificates`, a file for each variant. With `execute` proved
+    programs are compiled and run, too. With a `mesh`, the process has as many virtual devices, and the mesh is passed
+    to the comparer. `steps` is the number of training steps of both versions, 0 for none. `paced` selects what is timed
+    in passing (`scanify.verify.measure.in_passing`). For a command, calls are recorded of the functions with the loops
+    that the rewrite removes, or with those `watched`.
     """
 
     case: CaseSpec
@@ -97,9 +96,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Read:
-    """What one version imported of the user's files: the SHA-256 of each by its path, and files that were not there.
+    """The imports of one version among the user's files: the SHA-256 of each by its path, and missing files.
 
-    `missed` are paths that were looked for first: had there been a file, it would have been imported.
+    `missed` are paths that were looked for first: an existing file would have been imported.
     """
 
     files: tuple[tuple[str, str], ...] = ()
@@ -108,10 +107,10 @@ class Read:
 
 @dataclass(frozen=True)
 class Response:
-    """The results of the case, one for each variant of it, the defaults first, and what both versions imported and
-    consulted beside. `other_data`: there is no verdict, as the code looks at data files that differ for the original.
+    """The results of the case, one for each variant, the defaults first, and what both versions imported and consulted.
+    `other_data`: there is no verdict, as the code reads data files that differ in the original.
 
-    They say nothing about the user's output, which only the parent sees.
+    It does not contain the user's output, which only the parent sees.
     """
 
     results: tuple[CaseResult, ...]

@@ -1,4 +1,4 @@
-"""Verify rewritten files on cases: what the command line calls. Imports no jax and runs no user code itself."""
+"""Verify rewritten files on cases, for the command line. Imports no jax and runs no user code itself."""
 
 import importlib.metadata
 import json
@@ -50,11 +50,11 @@ def verify(
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
-    `changes` gives each file's original and rewritten bytes, None where it does not exist; nothing is written. Cases
-    get the module of the file `target`, by default the first of `changes`. A case whose results are in the `cache` is
-    not run; one that looks at one of the `data` is run with the original in the `tree`, if any. For more see `Request`.
+    `changes` gives each file's original and rewritten bytes, None if it does not exist; nothing is written. Cases get
+    the module of the file `target`, by default the first of `changes`. A case whose results are in the `cache` is not
+    run; one that reads one of the `data` is run with the original in the `tree`, if any. For more see `Request`.
 
-    Raises ScanifyError without jax or equinox, and where there is nothing to verify or no case.
+    Raises ScanifyError without jax or equinox, and if there is nothing to verify or no case.
     """
     _check_usage(changes, cases, policies)
     base = Request(
@@ -88,14 +88,14 @@ def verify(
 
 
 def _in_two_trees(request: Request, tree: Tree) -> Request:
-    """The request with the original in a tree of its own. It is kept nowhere, as that has another place each time."""
+    """Put the original into its own tree. Results are not cached, since the tree has a new place each time."""
     original, rewritten = tree.place(request.target), request.target
     changes = tuple(Change(path, path.read_bytes(), path.read_bytes()) for path in (original, rewritten))
     return replace(request, tree=tree, target=original, rewritten_target=rewritten, changes=changes)
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """The versions of Python, jax, equinox and scanify that cases run on, without importing jax."""
+    """Return the versions of Python, jax, equinox and scanify that cases run on, without importing jax."""
     found = [("python", ".".join(map(str, sys.version_info[:3])))]
     for name in ("jax", "equinox"):
         try:
@@ -106,7 +106,7 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 
 def _absolute(path: Path) -> Path:
-    """Without `..`, but with symbolic links as they are: they decide under which name a file is imported."""
+    """Remove `..`, but keep symbolic links: they decide under which name a file is imported."""
     return Path(os.path.normpath(path.absolute()))
 
 
@@ -130,7 +130,7 @@ def _check_usage(changes: Changes, cases: Sequence[CaseSpec], policies: Sequence
 
 
 def _cached(request: Request, cache: Cache | None) -> list[CaseResult]:
-    """The results of an earlier run; none without one."""
+    """Return the results of an earlier run; none without one."""
     started = time.perf_counter()
     found = None if cache is None else cache.lookup(request)
     if found is None:
@@ -143,7 +143,7 @@ def _cached(request: Request, cache: Cache | None) -> list[CaseResult]:
 def _run(
     request: Request, limits: Limits, cache: Cache | None, notify: Callable[[str], None]
 ) -> tuple[list[CaseResult], bool]:
-    """The results, and whether there are none because the code looks at data files that differ."""
+    """Return the results, and True if there are none because the code reads data files that differ."""
 
     def tell(step: str) -> None:
         notify(f"verifying {request.case.text}: {step}")
@@ -164,7 +164,7 @@ def _run(
 
 
 def _with_outcome(results: list[CaseResult], outcome: Outcome) -> list[CaseResult]:
-    """Output and time of a process belong to no single variant: they are with the first that is not good."""
+    """Add output and time of a process, which belong to no single variant, to the first result that is not good."""
     at = next((i for i, result in enumerate(results) if not result.good), 0)
     seconds = (*results[at].seconds, ("total", outcome.seconds))
     results[at] = replace(results[at], output=outcome.output, seconds=seconds)

@@ -1,20 +1,20 @@
-"""Cases that scan nothing, beside others that do: what they call was left a loop, and is as it was."""
+"""Cases that scan nothing, next to others that do: they call loops that stay unchanged."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from scanify.verify.verdict import CaseResult, LoopRun
 
-# How the finding begins on a version that has neither a stack of layers nor a scan that the original has not.
+# The prefix of the finding on a version that has neither a stack of layers nor a scan that the original lacks.
 NOTHING_SCANNED = "nothing is scanned in the rewritten version"
 NO_STACK = f"{NOTHING_SCANNED}: it holds no stack of layers"
 
 
 def with_loops_that_stay(results: Sequence[CaseResult]) -> tuple[CaseResult, ...]:
-    """The results; where a case scans, it is no fault that another one calls a loop that stays, but worth a note.
+    """Replace findings by notes: if one case scans, another one may call a loop that stays.
 
-    Alone, such a case verifies nothing of a rewrite: it calls something else than what was rewritten. Nor is it a note
-    if the case runs a rewritten loop that no other case scans.
+    Alone, such a case verifies nothing of a rewrite: it calls code that was not rewritten. It also stays a finding if
+    the case runs a rewritten loop that no other case scans.
     """
     if not any(_scans(result) for result in results):
         return tuple(results)
@@ -23,7 +23,7 @@ def with_loops_that_stay(results: Sequence[CaseResult]) -> tuple[CaseResult, ...
 
 
 def unscanned_loops(results: Sequence[CaseResult]) -> tuple[LoopRun, ...]:
-    """Return the rewritten loops that cases run, and only cases that scan nothing, if another case scans."""
+    """Return the rewritten loops that are run only by cases that scan nothing, if another case scans."""
     scanned = {place for result in results if _scans(result) for place in _run_loops(result)}
     if not any(_scans(result) for result in results):
         return ()
@@ -32,7 +32,7 @@ def unscanned_loops(results: Sequence[CaseResult]) -> tuple[LoopRun, ...]:
 
 
 def _run_loops(result: CaseResult) -> dict[tuple[str, int, str], LoopRun]:
-    """The loops that a case runs for two iterations or more, by place; none if it could not be run."""
+    """Return the loops that a case runs for two iterations or more, by place; none if it could not be run."""
     runs = result.loops if result.error is None else ()
     return {run.place: run for run in runs if (run.iterations or 0) > 1}
 

@@ -1,4 +1,4 @@
-"""What verification answers: frozen data, without jax, so that the command line and the reports can read it."""
+"""The results of verification: frozen data, without jax, so that the command line and the reports can read it."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -13,7 +13,7 @@ class Status(Enum):
     """How sure we are that two functions are the same.
 
     PROVED: equal for all inputs of these shapes and dtypes. TESTED: agrees numerically, not proved. FAILED: differs.
-    NOT_RUN: nothing was shown, for the reason given with it.
+    NOT_RUN: nothing was shown, for the accompanying reason.
     """
 
     PROVED = "PROVED"
@@ -24,9 +24,9 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of a traced program, as a reader finds it: `dot_general (8, 64) float32` at `model.py:41`.
+    """One operation of a traced program in readable form: `dot_general (8, 64) float32` at `model.py:41`.
 
-    `line` is None where no line of the user's source is known; `layer` the index of the layer it belongs to, if any.
+    `line` is None if no line of the user's source is known; `layer` the index of the layer it belongs to, if any.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first operation that differs, in both versions. `what` says in words how they differ."""
+    """The first operation that differs, in both versions. `what` describes how they differ."""
 
     what: str
     before: Operation | None = None
@@ -46,7 +46,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A status, its reason in words ("" where PROVED says it all), and where the two versions part."""
+    """A status, its reason in words ("" if PROVED needs none), and where the two versions differ."""
 
     status: Status
     reason: str = ""
@@ -64,10 +64,9 @@ class Measurement:
     `saved_bytes`: residuals kept between forward and backward, read from the jaxpr (the same on every backend).
     `temp_bytes`: temporaries of the compiled gradient, from `memory_analysis`, on `backend`; `argument_bytes` are its
     arguments there (parameters, inputs and cotangents), `output_bytes` its outputs (those of the call, and gradients),
-    and `host_bytes` its temporaries in host memory.
-    `flops` and `moved_bytes`: the operations of the gradient, and what it copies between device and host memory, read
-    from the jaxpr. `step_seconds`: one run of the compiled gradient, the median of several; `call_seconds`: one of the
-    call alone, as in inference.
+    and `host_bytes` its temporaries in host memory. `flops` and `moved_bytes`: the operations of the gradient, and its
+    copies between device and host memory, read from the jaxpr. `step_seconds`: one run of the compiled gradient, the
+    median of several; `call_seconds`: one of the call alone, as in inference.
     """
 
     saved_bytes: int | None = None
@@ -87,25 +86,25 @@ class Measurement:
 
     @property
     def needed_bytes(self) -> int | None:
-        """The device memory of the compiled gradient: arguments, outputs and temporaries. None: not measured."""
+        """Return the device memory of the compiled gradient: arguments, outputs and temporaries. None: not measured."""
         parts = (self.argument_bytes, self.output_bytes, self.temp_bytes)
         return None if None in parts else sum(part for part in parts if part is not None)
 
     @property
     def build_seconds(self) -> float | None:
-        """Seconds to trace, lower and compile. None: not measured."""
+        """Return the seconds to trace, lower and compile. None: not measured."""
         parts = (self.trace_seconds, self.lower_seconds, self.compile_seconds)
         return None if None in parts else sum(part for part in parts if part is not None)
 
 
 @dataclass(frozen=True)
 class PolicyResult:
-    """The verdicts of the rewritten version under one remat policy, by the name it has on the command line.
+    """The verdicts of the rewritten version under one remat policy, by its name on the command line.
 
-    `findings` are wrong and make the verification fail; `notes` are worth knowing and do not.
-    `unsupported`: what jax says where it cannot do this under the policy, and nobody asked for it; then nothing is
-    shown of this policy, and that fails nothing.
-    `changed` says whether the policy keeps other residuals than a scan without remat does; None: not known.
+    `findings` are errors that make the verification fail; `notes` are remarks that do not. `unsupported`: jax's message
+    if it does not support this under the policy, which was not requested; then nothing is shown for this policy,
+    without a failure. `changed` says whether the policy keeps other residuals than a scan without remat; None: not
+    known.
     """
 
     policy: str
@@ -124,9 +123,10 @@ class PolicyResult:
 
 @dataclass(frozen=True)
 class SeenLayers:
-    """The layers of a list that a case has built: the list as the loop names it, their number, and how many `kinds`.
+    """The layers of a list that a case has built: the list as named by the loop, their number, and the number of
+    `kinds`.
 
-    Layers of one kind are equal but for the values of arrays. `text` describes them: "4 layers: 3 x Block + Head".
+    Layers of one kind are equal up to the values of arrays. `text` describes them: "4 layers: 3 x Block + Head".
     """
 
     name: str
@@ -139,8 +139,9 @@ class SeenLayers:
 class LoopRun:
     """A loop of the original that the rewritten version lacks: its place, its head, and its iterations in a case.
 
-    `iterations` is None if the case does not reach the loop, and then `why` may say why. Of a loop that runs several
-    times it is the longest run. `layers` are those of the first run; None if the loop names no list of Equinox modules.
+    `iterations` is None if the case does not reach the loop, and then `why` may give the reason. For a loop that runs
+    several times it is the longest run. `layers` are those of the first run; None if the loop names no list of Equinox
+    modules.
     """
 
     file: str
@@ -152,33 +153,31 @@ class LoopRun:
 
     @property
     def place(self) -> tuple[str, int, str]:
-        """What tells it from other loops."""
+        """Return a key that distinguishes it from other loops."""
         return self.file, self.line, self.head
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case: are the initial parameters the same, and each policy's verdicts.
+    """One case: whether the initial parameters are the same, and each policy's verdicts.
 
-    A case that gives sizes to sweep has one result for each; `variant` holds the arguments it was called with, by name
-    and in words. `loops` are the loops that the rewritten version lacks, and `layers` the sum of their iterations; if
-    none of them runs, the number of layers that it scans over and the original does not (None: not known). `depth`
-    says why the case shows nothing of a loop (`scanify.verify.depth`), None if it shows all that it reaches.
+    A case that gives sizes to sweep has one result for each; `variant` holds the arguments of the call, by name and in
+    words. `loops` are the loops that the rewritten version lacks, and `layers` the sum of their iterations; if none of
+    them runs, the number of layers that it scans over and the original does not (None: not known). `depth` says why the
+    case is no evidence for a loop (`scanify.verify.depth`), None if it covers all that it reaches.
 
     Once for all policies, because remat does not matter to them: `tangents` compares forward derivatives (jvp),
-    `batched` the outputs under vmap, `keys` says whether random keys are used more than once,
-    `updates` compares the parameters after one step with the case's optimiser. Each is None where it
-    does not apply; `notes` then say why. `training` compares the `losses` of both versions while they are trained
-    (`scanify.verify.training.side_by_side`), if that was requested; it is never PROVED.
+    `batched` the outputs under vmap, `keys` says whether random keys are used more than once, `updates` compares the
+    parameters after one step with the case's optimiser. Each is None if it does not apply; `notes` then say why.
+    `training` compares the `losses` of both versions in training (`scanify.verify.training.side_by_side`), if that was
+    requested; it is never PROVED.
 
-    `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
-    a message for the user. `output` is what the user's code printed.
-    `startup` are the programs it starts with (`scanify.verify.profile.profiled`); `on_mesh` what both versions take on
-    a mesh of devices (`scanify.verify.mesh.partitioned`), where one was asked for; `pace` what it takes to run beside
-    the loop, where that was asked for.
-    `proviso` says for what alone the verdicts hold, where that is not plain: "for the same parameters" where `init` of
-    Flax Linen draws others, since layers have another name.
-    `cached`: the result was kept from an earlier run on the same contents.
+    `error` is set, and nothing else, if the case could not be run (it raised, printed nonsense, took too long): a
+    message for the user. `output` is the output of the user's code. `startup` are its startup programs
+    (`scanify.verify.profile.profiled`); `on_mesh` the costs of both versions on a mesh of devices
+    (`scanify.verify.mesh.partitioned`), if requested; `pace` the run time against the loop, if requested. `proviso`
+    describes a restriction of the verdicts: "for the same parameters" if `init` of Flax Linen draws others, since
+    layers have other names. `cached`: the result comes from an earlier run on the same inputs.
     """
 
     case: str
@@ -208,18 +207,18 @@ class CaseResult:
 
     @property
     def name(self) -> str:
-        """The case, with the arguments of the variant: `cases.py:gpt (batch=2)`."""
+        """Return the case, with the arguments of the variant: `cases.py:gpt (batch=2)`."""
         given = ", ".join(f"{name}={value}" for name, value in self.variant)
         return f"{self.case} ({given})" if given else self.case
 
     @property
     def once(self) -> tuple[Verdict | None, ...]:
-        """The verdicts that do not depend on a policy, but that on the initial parameters."""
+        """Return the verdicts that do not depend on a policy, except on the initial parameters."""
         return self.depth, self.tangents, self.batched, self.keys, self.updates, self.training
 
     @property
     def good(self) -> bool:
-        """Whether every verdict is PROVED or TESTED and nothing was found wrong."""
+        """Return whether every verdict is PROVED or TESTED and nothing was found wrong."""
         return (
             self.error is None
             and not self.findings
@@ -233,10 +232,10 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Advice:
-    """Why not to scan in a case, in words that stand alone. It changes no verdict.
+    """A reason not to scan in a case, as a complete text. It changes no verdict.
 
-    `kind`: what scanning does not make better, the time to build the program ("build") or to run a step ("step");
-    "failed" where the case could not be timed.
+    `kind`: what scanning does not improve, the time to build the program ("build") or to run a step ("step"); "failed"
+    if the case could not be timed.
     """
 
     case: str
@@ -246,11 +245,11 @@ class Advice:
 
 @dataclass(frozen=True)
 class Verification:
-    """All cases of one run, the versions they ran on, and the change that was verified, as a unified diff.
+    """All cases of one run, the versions they ran on, and the verified change, as a unified diff.
 
-    `advice` is () where nothing that was measured speaks against scanning, and None where none was asked for.
-    `not_shown` says which other code may need a list that was built stacked, and `held_back` which loops were therefore
-    not rewritten; both are "" or words that end the last line of a report.
+    `advice` is () if no measurement speaks against scanning, and None if it was not requested. `not_shown` says which
+    other code may need a list that was built stacked, and `held_back` which loops were therefore not rewritten; both
+    are "" or words that end the last line of a report.
     """
 
     cases: tuple[CaseResult, ...]
