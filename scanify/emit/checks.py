@@ -185,7 +185,7 @@ CHECKS: tuple[Callable[[Change], None], ...] = (
     no_name_becomes_unbound,
     newline_style_kept,
 )
-"""The checks of one file. `second_run_changes_nothing` needs them all."""
+"""The checks of one file. `second_run_changes_nothing` needs all files."""
 
 
 def layout_changes_no_code(path: Path, before: str, after: str) -> None:

@@ -15,7 +15,7 @@ from scanify.emit.unroll.stacks import Built, File, read_file
 
 _KEYWORD = "gradient_checkpointing"
 _SAME = {'"full"': "True", '"save_all"': "False"}
-"""Policies that have another name."""
+"""Equivalent policies of other names."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from scanify.errors import ScanifyError
 
 POLICIES = ("full", "nested", "offload", "save_all", "dots")
-"""The policies that have a name. True and False are policies too."""
+"""The named policies. True and False are policies too."""
 
 
 def policy_expression(remat: str | None) -> str | None:

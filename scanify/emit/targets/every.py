@@ -4,7 +4,7 @@ from scanify.emit.target import Target
 from scanify.emit.targets import array_stacked, arrays, haliax, lax, linen, nnx
 
 SCANIFY = "scanify"
-"""The target of a rewrite that names none."""
+"""The default target of a rewrite."""
 
 TARGETS: dict[str, Target] = {
     SCANIFY: array_stacked,

@@ -21,7 +21,7 @@ from scanify.emit.text import layout
 from scanify.emit.text.loop_text import LoopText
 
 Length = Callable[[str, Mapping[str, str]], str]
-"""How a target asks a stack for the number of its layers: of the stack's text, and the names in its file."""
+"""Writes the number of layers of a stack, from the stack's text and the names in its file."""
 
 # Matches `_` in places where it may be read: not the target of a `for` or an assignment, nor a parameter.
 _MAY_BE_READ = re.compile(r"(?<![\w.])_(?!\w)(?!\s*(?:in\b|=(?!=)|,[^()\[\]]*(?:=(?!=)|\bin\b)))")

@@ -79,7 +79,7 @@ def _measured(line: list[tokenize.TokenInfo]) -> Iterator[_Logical]:
     if first.start[0] == last.end[0]:
         yield _Logical(last.end[1], True, True)
         return
-    plain = len(code) == len(line)  # a comment keeps lines apart, or counts
+    plain = len(code) == len(line)  # comments keep lines apart, or count for the width
     yield _Logical(_flat_width(code), False, plain and not _forced(code))
 
 

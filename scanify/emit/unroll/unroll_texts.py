@@ -23,7 +23,7 @@ ONLY_STACKS = frozenset(
     "take with_layer with_layers stacked stacked_of num_layers gradient_checkpointing level get_layer describe "
     "describe_via with_arrays is_stateful".split()
 )
-"""What a stack has and a list has not, beside the methods that apply its layers."""
+"""Attributes of a stack that a list lacks, besides the methods that apply its layers."""
 
 
 @dataclass(frozen=True)

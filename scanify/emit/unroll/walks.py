@@ -12,10 +12,10 @@ METHODS = {
     "collect_via": "collect",
     "map_via": "map",
 }
-"""The methods that have a loop, and which."""
+"""The methods that have a loop, with its kind."""
 
 OTHERS = ("scan", "scan_via", "vmap_via", "until_via", "collect_until_via")
-"""The methods that apply layers too, and have none that `unroll` would write."""
+"""Other methods that apply layers, which `unroll` does not write as loops."""
 
 _SPEED = ("unroll",)  # options that affect how a scan is computed, not its result
 

@@ -22,7 +22,7 @@ from scanify.nn.programs.program import Program
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 
 Tail: TypeAlias = tuple[Any, tuple[Any, ...]]
-"""What a layer computes of the carry that it gives: a jaxpr, and the arrays that it closes over."""
+"""The computation of a y from the new carry: a jaxpr, and the arrays that it closes over."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def as_jax(leaf: Any) -> Any:
-    """Return `jnp.asarray(leaf)`. Raises ValueError for integers that it would truncate."""
+    """Convert by `jnp.asarray`. Raises ValueError for integers that it would truncate."""
     refuse_cut(leaf)
     return jnp.asarray(leaf)
 

@@ -1,4 +1,4 @@
-"""Compare the outputs: their pytree, avals and values, and effects."""
+"""Compare the outputs: their pytree, their avals, their values, and the effects on the way."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def initial(fixed: _Fixed, args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, l
     uses: list[Use] = []
 
     def made(rngs: Any, args: Any, kwargs: Any) -> Any:
-        # Without this, jax would reuse an earlier trace of a jitted module, also from a cache on disk.
+        # Otherwise jax would reuse the trace of an earlier call of a jitted module that the user's file holds.
         with traced_anew("init"), renamed(fixed.streams.renaming, dict(fixed.streams.init)) as used:
             variables = _thawed(fixed.module.init(rngs, *args, **given, **kwargs))
         uses[:] = used

@@ -108,7 +108,7 @@ def _masks(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, 
 
 
 def _among(size: np.ndarray[Any, Any], gap: np.ndarray[Any, Any]) -> float:
-    """Return the largest relative gap among values of one scale, except those of the largest scale."""
+    """Return the largest relative gap among values of one scale, without the values of the largest scale."""
     kept = np.isfinite(size) & (size > 0)
     if not kept.any():
         return 0.0
