@@ -126,7 +126,7 @@ class KeyOrder:
 
 
 def in_order(tree: Any, order: Any) -> Any:
-    """Order the keys of dicts in a pytree like an `ordered` pytree's structure; None if there are no dicts."""
+    """Order the keys of dicts in a pytree like an `ordered` one of structure `order`; with None they are kept."""
     if order is None:
         return tree
     leaves, treedef = jax.tree.flatten(ordered(tree))

@@ -41,7 +41,7 @@ _BY_THEMSELVES = "h5py lmdb netCDF4 pyarrow rocksdb safetensors tensorstore tile
 
 _HOOKS = (__name__, hearing.__module__)
 
-# Replaces the names of all variables.
+# Recorded instead of a name if all variables were read.
 _ALL = "*"
 
 

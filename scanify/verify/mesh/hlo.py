@@ -48,7 +48,7 @@ class _Instruction:
 
 @dataclass(frozen=True)
 class _Total:
-    """The number of runs, and of bytes, by the kind of collective."""
+    """The number of operations and their bytes, by the kind of collective."""
 
     moved: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     unknown: bool = False
