@@ -157,9 +157,6 @@ class Project:
             source = self.read(path)
             return None if source is None else current(source)
 
-        def others() -> list[Source]:
-            return [current(source) for source in self.others]
-
         def finished(loops: Sequence[Plan | Refusal]) -> tuple[Plan | Refusal, ...]:
             if not any(isinstance(loop, Plan) for loop in loops):
                 return tuple(loops)
@@ -169,15 +166,14 @@ class Project:
 
         @cache
         def index() -> "Index":
-            return Index(self.root, [*sources, *others()], read_current, trees)
+            return Index(self.root, map(current, self.every()), read_current, trees)
 
         sources = [current(source) for source in self.sources]
         trees: dict[Path, ast.Module | Problem] = {}  # parsed once for all stages
         found = analyse(
             sources,
             stack=stack,
-            read=read_current,
-            others=others,
+            index=index,
             trees=trees,
             parameters=target in OF_PARAMETERS,
         )

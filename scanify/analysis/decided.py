@@ -2,7 +2,7 @@
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -21,8 +21,7 @@ def analyse(
     sources: Sequence[Source],
     *,
     stack: Literal["init", "call"] | None = None,
-    read: Callable[[Path], Source | None] | None = None,
-    others: Callable[[], Iterable[Source]] = tuple,
+    index: Callable[[], Index] | None = None,
     trees: dict[Path, ast.Module | Problem] | None = None,
     parameters: bool = False,
 ) -> Analysis:
@@ -32,13 +31,11 @@ def analyse(
         sources: the files to report loops of.
         stack: "init" or "call" as on the command line; None takes "init", and "call" for lists that come from
             elsewhere.
-        read: gives files that are in neither `sources` nor `others`, where an import leads to them; None for a file
-            that is not there.
-        others: gives the other files of the project, which the answer depends on.
+        index: gives the whole project, on which the answer depends, where something may be a loop; None if the files
+            are all of it.
         parameters: whether loops over lists of parameters that are no modules are decided about, too.
         trees: where the files that are parsed on the way are kept, for those who ask more of them.
     """
-    # The rest of the project is asked for only where something may be a loop.
     trees = trees if trees is not None else {}
     trees |= {source.path: parse(source.text) for source in sources}
     paths = [
@@ -48,14 +45,9 @@ def analyse(
     ]
     if not paths:
         return Analysis(len(sources))
-    every = [*sources, *others()]
-    root = Path(os.path.commonpath([str(each.path.parent) for each in every]))
-    index = Index(root, every, read, trees)
-    given = frozenset(each.path for each in every)
-    found, in_call = decisions(index, paths, Choices(stack, given, parameters))
-    skipped = [
-        unparsed(path, source.text, problem)
-        for path, problem in index.problems.items()
-        if path in paths and (source := index.source(path)) is not None
-    ]
+    root = Path(os.path.commonpath([str(each.path.parent) for each in sources]))
+    whole = index() if index is not None else Index(root, sources, trees=trees)
+    found, in_call = decisions(whole, paths, Choices(stack, frozenset(whole.paths), parameters))
+    texts = {source.path: source.text for source in sources if source.path in paths}
+    skipped = [unparsed(path, texts[path], problem) for path, problem in whole.problems.items() if path in texts]
     return Analysis(len(sources), tuple(found), tuple(skipped), in_call=lambda: tuple(in_call()))

@@ -4,6 +4,7 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 from scanify.analysis import analyse
+from scanify.analysis.index import Index
 from scanify.analysis.plan import Plan, Refusal
 from scanify.analysis.stack import InitStack
 from scanify.source.file import Source
@@ -85,7 +86,8 @@ def kept(text: str) -> str:
 def decide(text: str, stack=None, files: dict[str, str] | None = None, path: str = "model.py") -> list[Plan | Refusal]:
     """Analyse one file, with others beside it that can be read but were not given."""
     others = {Path(name): Source(Path(name), dedent(body)) for name, body in (files or {}).items()}
-    return list(analyse([Source(Path(path), text)], stack=stack, read=others.get).loops)
+    source = Source(Path(path), text)
+    return list(analyse([source], stack=stack, index=lambda: Index(source.path.parent, [source], others.get)).loops)
 
 
 def only(text: str, **given) -> Plan | Refusal:

@@ -7,6 +7,7 @@ import pytest
 from helpers import PRELUDE, decide, model, only
 
 from scanify.analysis import analyse
+from scanify.analysis.index import Index
 from scanify.analysis.plan import Holds, Plan
 from scanify.analysis.stack import CallStack
 from scanify.source.file import Source
@@ -321,8 +322,9 @@ def test_a_function_that_another_file_puts_something_else_in_place_of_is_not_sho
     text = model(init=init).replace("class Model(", "import parts\n\n\nclass Model(")
 
     def is_plan(other: str) -> bool:
-        others = [Source(Path("parts.py"), body), Source(Path("patch.py"), other)]
-        found = analyse([Source(Path("model.py"), text)], others=lambda: others).loops
+        texts = {"model.py": text, "parts.py": body, "patch.py": other}
+        files = [Source(Path(name), text) for name, text in texts.items()]
+        found = analyse(files[:1], index=lambda: Index(Path(), files)).loops
         return any(isinstance(each, Plan) and each.safe for each in found)
 
     assert not is_plan(patch)

@@ -7,6 +7,7 @@ import pytest
 from helpers import model, refused
 
 from scanify.analysis import analyse
+from scanify.analysis.index import Index
 from scanify.analysis.obligation import COST
 from scanify.analysis.plan import Holds, Plan, Refusal
 from scanify.analysis.stack import CallStack, InitStack
@@ -21,7 +22,7 @@ def method(body: str, head: str = "def other(self, x, caches):") -> str:
 
 def found(*sources: tuple[str, str], given: int = 1, **more) -> list[Plan | Refusal]:
     files = [Source(Path(name), text) for name, text in sources]
-    return list(analyse(files[:given], others=lambda: files[given:], **more).loops)
+    return list(analyse(files[:given], index=lambda: Index(Path(), files), **more).loops)
 
 
 def test_a_list_stays_one_where_another_loop_over_it_stays():
