@@ -41,6 +41,7 @@ class Base:
         self.muted = 0
         self.active: list[ast.AST] = []
         self.walked = 0
+        self.results: dict[object, t.Type] = {}  # of calls, by the function and the types of the arguments
         self.collected: frozenset[str] = frozenset()
         self.home: tuple[Definition | None, str | None] = (None, None)
 

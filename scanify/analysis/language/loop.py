@@ -16,9 +16,10 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.language import types as t
 from scanify.analysis.language.carries import kept_conditions, start_conditions
 from scanify.analysis.language.libraries.calls import LAYER
-from scanify.analysis.language.names import bindings, bound_several_times, needed
+from scanify.analysis.language.names import bindings, needed, repeated
 from scanify.analysis.language.tables import MANAGERS
 from scanify.analysis.language.walker import Walker
+from scanify.analysis.lower.bound import names_bound_by
 from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Scope, ancestors
@@ -97,7 +98,8 @@ class _LoopWalker(Walker):
         self.result = LoopObligations()
         self.collected = frozenset(each.name for each in shape.collections) | {loop.appends_to or ""}
         self.types: dict[ast.expr, t.Type] = {}  # of expressions whose values are collected
-        self.bound = bound_several_times([*nodes_in(loop.node)] * 2) - self.collected
+        bound = {name for node in nodes_in(loop.node) for name in names_bound_by(node)}
+        self.bound = bound - self.collected
 
     # -- before the loop -------------------------------------------------------------------------------------------
 
@@ -181,7 +183,7 @@ class _LoopWalker(Walker):
 
     def _begun(self, env: t.Env) -> t.Env:
         """The names that an iteration begins with: the carries, and the elements that are walked."""
-        several = bound_several_times(nodes_in(self.loop.node)) - set(self.shape.carry)
+        several = repeated(nodes_in(self.loop.node)) - set(self.shape.carry)
         body = t.Env(self.loop.module, {}, env, self.loop.scope.function, several)
         starts = {name: self._start(name) for name in self.shape.carry}
         self.result.starts = starts

@@ -49,14 +49,18 @@ def is_bound_inside(scope: Scope, name: str) -> bool:
     return any(isinstance(node, ast.Nonlocal) and name in node.names for node in nodes_in(scope.node))
 
 
-def bound_several_times(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """The names that some nodes bind more than once."""
-    counts = Counter(name for node in nodes for name in (*names_bound_by(node), *_parameter(node)))
+def bound_several_times(scope: Scope) -> frozenset[str]:
+    """The names that a function binds more than once."""
+    known: frozenset[str] | None = vars(scope).get("_bound_several_times")
+    if known is None:
+        known = vars(scope)["_bound_several_times"] = repeated(own_nodes(scope.node), scope.params)
+    return known
+
+
+def repeated(nodes: Iterable[ast.AST], names: Iterable[str] = ()) -> frozenset[str]:
+    """The names that some nodes bind more than once; some names are bound already."""
+    counts = Counter([*names, *(name for node in nodes for name in names_bound_by(node))])
     return frozenset(name for name, count in counts.items() if count > 1)
-
-
-def _parameter(node: ast.AST) -> tuple[str, ...]:
-    return (node.arg,) if isinstance(node, ast.arg) else ()
 
 
 def bindings(scope: Scope) -> list[tuple[ast.AST, frozenset[str]]]:

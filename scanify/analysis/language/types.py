@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.language.names import is_bound_inside
+from scanify.analysis.language.names import bound_several_times, is_bound_inside
 from scanify.analysis.lower.scope import Scope
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -114,15 +114,15 @@ class LibraryObject:
 class Env:
     """The names of a function that is walked, with the one around it. Compared by identity.
 
-    `several` are the names that it binds more than once. Of a function that is not walked, with `lazy`, types of names
-    are found when they are asked for, by their bindings. `own` is the name of the object that is being constructed.
+    With `lazy` the function is not walked: types of names are found when they are asked for, by their bindings. `own`
+    is the name of the object that is being constructed.
     """
 
     module: Module
     names: "dict[str, Type]" = field(default_factory=dict)
     outer: "Env | None" = None
     scope: Scope | None = None
-    several: frozenset[str] = frozenset()
+    several: frozenset[str] | None = None  # the names that are bound more than once, if it is no whole function
     lazy: bool = False
     own: str = ""
     inline: bool = False  # a comprehension, which runs where it stands
@@ -134,8 +134,9 @@ class Env:
             if name in env.names:
                 if env.scope is not None and is_bound_inside(env.scope, name):
                     return Unknown(f"a function in the function binds or changes `{name}`")
-                changed = inner and name in env.several
-                return Unknown(f"`{name}` is bound several times around the function") if changed else env.names[name]
+                if inner and name in env.bound_several_times:
+                    return Unknown(f"`{name}` is bound several times around the function")
+                return env.names[name]
             inner |= not env.inline
         return None
 
@@ -145,6 +146,13 @@ class Env:
         while env is not None:
             yield env
             env = env.outer
+
+    @property
+    def bound_several_times(self) -> frozenset[str]:
+        """The names that are bound more than once."""
+        if self.several is None:
+            return bound_several_times(self.scope) if self.scope is not None else frozenset()
+        return self.several
 
     @property
     def scope_around(self) -> Scope | None:

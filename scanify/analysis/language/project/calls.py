@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language import types as t
 from scanify.analysis.language.libraries.calls import Libraries
-from scanify.analysis.language.names import bound_several_times
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.lower.scope import inner_scope, own_nodes
 
-_MOST = 40  # calls that are walked for one loop; more are an obligation
+_MOST = 12  # calls that are walked for one loop; more are an obligation
 _HOOKS = ("__post_init__", "__check_init__")
 _CALLING = frozenset({"converter", "default_factory"})  # arguments of `field` that are called
 
@@ -47,7 +46,12 @@ class Calls(Libraries):
     ) -> t.Type:
         if self.muted and not isinstance(function.node, ast.Lambda):
             return self._declared_result(function)
-        return self._walk(env, node, function, args, keywords)[0]
+        if function.around is not None or function.node in self.active:
+            return self._walk(env, node, function, args, keywords)[0]
+        key = (function, tuple(args), tuple(sorted(keywords.items())))
+        if key not in self.results:
+            self.results[key] = self._walk(env, node, function, args, keywords)[0]
+        return self.results[key]
 
     def _walk(
         self, env: t.Env, node: ast.AST, function: t.Function, args: t.Types, keywords: t.Named, *, making: bool = False
@@ -68,9 +72,8 @@ class Calls(Libraries):
         names = self._bound(function, args, keywords)
         if names is None:
             return self.note(module, node, "its arguments do not fit the parameters that are shown"), {}
-        several = bound_several_times([*ast.iter_child_nodes(inner.args), *own_nodes(inner)])
         own = scope.params[0] if making and scope.params else ""
-        home = t.Env(function.module, names, function.around, scope, several, own=own)
+        home = t.Env(function.module, names, function.around, scope, own=own)
         self.active.append(inner)
         if isinstance(inner, ast.Lambda):
             found = self.evaluate(inner.body, home)

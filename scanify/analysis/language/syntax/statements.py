@@ -18,8 +18,8 @@ class Statements(Expressions):
     """The part of the walker that runs statements."""
 
     def run(self, body: Sequence[ast.stmt], env: t.Env, returned: list[t.Type]) -> bool:
-        """Walk statements; True if the end of the block may be reached."""
-        return all(self.statement(each, env, returned) for each in body)
+        """Walk statements, up to the first effect; True if the end of the block may be reached."""
+        return all(self.statement(each, env, returned) and not self.effects for each in body)
 
     def statement(self, node: ast.stmt, env: t.Env, returned: list[t.Type]) -> bool:
         """Walk one statement; True if the next one may be reached."""

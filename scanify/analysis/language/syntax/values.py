@@ -11,7 +11,7 @@ from scanify.analysis.language.base import code_of
 from scanify.analysis.language.names import is_shared
 from scanify.analysis.language.project.calls import Calls
 from scanify.analysis.language.syntax.operators import noted_in, why_of
-from scanify.analysis.lower.scope import Scope, scope_of
+from scanify.analysis.lower.scope import scope_of
 from scanify.analysis.lower.text import dotted
 
 
@@ -111,21 +111,21 @@ class Expressions(Calls):
         """The type of a name: of a local one as it is bound, of one of the module as it is defined."""
         value = env.lookup(node.id)
         if value is not None:
-            scope = next((each.scope for each in env.holder_of(node.id).chain() if each.scope is not None), None)
-            return self._unchanged(scope, node.id, value)
+            return self._unchanged(env.holder_of(node.id), node.id, value)
         around = env.scope_around
         binding = (around or scope_of(env.module, node)).binding(node.id)
         if binding is None or (binding.parent is None and binding is not around):
             return self.meaning(env.module, node.id) or t.Unknown(f"`{node.id}` is bound in several ways, or nowhere")
         if around is None:
             return t.Unknown(f"`{node.id}` is bound in a way that is not followed")
-        return self._unchanged(binding, node.id, self.by_bindings(binding, node.id))
+        return self._unchanged(t.Env(env.module, scope=binding), node.id, self.by_bindings(binding, node.id))
 
-    def _unchanged(self, scope: Scope | None, name: str, value: t.Type) -> t.Type:
+    def _unchanged(self, holder: t.Env, name: str, value: t.Type) -> t.Type:
         """The value of a local name; a container that other code may hold, and change, has no known elements."""
         found = [each for each in t.options(value) if isinstance(each, t.Items) and t.is_changeable(each)]
-        known = scope is None or name in self.collected or all(each.declared for each in found)
-        if not known and scope is not None and is_shared(scope, name):
+        known = name in self.collected or all(each.declared for each in found)
+        scope = next((each.scope for each in holder.chain() if each.scope is not None), None) if not known else None
+        if scope is not None and is_shared(scope, name):
             return t.Unknown(f"other code may change the container `{name}`")
         if isinstance(value, t.Items) and value.parts is not None and value.kind == "tuple":
             return replace(value, parts=tuple(map(t.held, value.parts)))
