@@ -13,26 +13,6 @@ def obligations(loop: str, before: str = "", after: str = "return x") -> tuple[s
     return texts(found.obligations)
 
 
-SCALED = "for layer in self.layers:\n    x = layer(x) * scale\n    scale = scale * x.mean()"
-WEAK = "`scale` keeps its dtype, though it is made of a Python number, which raises no other dtype"
-
-
-@pytest.mark.parametrize(
-    "start", ["jnp.asarray(1.0)", "jnp.array(1.0)", "jnp.exp(jnp.asarray(0.5))", "jnp.full((), 1.0)",
-              "jnp.asarray(1.0) * 2", "jnp.where(True, 1.0, 0.5)"]
-)  # fmt: skip
-def test_an_array_of_a_python_number_is_weakly_typed(start: str) -> None:
-    assert WEAK in obligations(SCALED, f"scale = {start}")
-
-
-@pytest.mark.parametrize(
-    "start", ["jnp.ones(())", "jnp.asarray(1.0, jnp.float32)", "jnp.array([1.0])", "jnp.exp(x)",
-              "jnp.asarray(1.0) * x", "jnp.full((3,), 1.0, dtype=x.dtype)"]
-)  # fmt: skip
-def test_other_arrays_are_not(start: str) -> None:
-    assert WEAK not in obligations(SCALED, f"scale = {start}")
-
-
 COMPLEX = "`x` keeps its dtype, though it is cast to `complex`"
 
 

@@ -109,6 +109,11 @@ def test_a_shape_that_is_not_shown_is_a_condition(body: str) -> None:
     assert not plan_of(f"x = {body}").safe
 
 
+@pytest.mark.parametrize("step", ["t + x.sum()", "t / 2"])
+def test_an_array_of_a_python_number_gets_the_dtype_of_what_is_added_in_a_scan_too(step: str) -> None:
+    assert only(model(f"for layer in self.layers:\n    x = layer(x)\n    t = {step}", before="t = jnp.array(8)")).safe
+
+
 CARRIES = """\
 class Carry(eqx.Module):
     h: jax.Array
@@ -123,8 +128,6 @@ HELD = {
     "in a dict that grows": ("c = {'h': x}", "c = {**c, 'y': layer(c['h'])}", "`c['h']` is not understood"),
     "in a module": ("c = Carry(x, mask)", "c = Carry(layer(c.h).ravel(), c.n)", "`c` keeps its structure"),
     "a largest one": ("t = jnp.zeros(())", "x = layer(x)\n    t = jnp.maximum(t, x)", "`t` keeps its shape"),
-    "a count": ("t = jnp.array(0)", "x = layer(x)\n    t = t + x.sum()", "`t` keeps its dtype"),
-    "a halved count": ("t = jnp.array(8)", "x = layer(x)\n    t = t / 2", "`t` keeps its dtype"),
 }
 
 

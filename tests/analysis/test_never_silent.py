@@ -71,7 +71,6 @@ def test_the_same_loops_without_what_is_wrong_have_a_safe_fix() -> None:
         "h = {}\n    h['x'] = x\n    x = layer(h['x'])",
         "x = layer(x).astype(x.dtype).at[0].add(1)",
         "if mask is None:\n        x = layer(x)",
-        "if isinstance(x, tuple):\n        x = x * 2\n    x = layer(x)",
     ):
         assert safe(model(f"for layer in self.layers:\n    {body}")), body
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from scanify.analysis.language import types as t
 from scanify.analysis.language.constructor import is_key_name
 from scanify.analysis.language.shapes import LAST_AXIS
-from scanify.analysis.lower.text import dotted
 
 _NARROW = ("bfloat16", "float16", "int", "uint", "bool", "complex")
 """Dtypes that a layer's parameters usually do not have: what a layer adds to such an array gives another dtype."""
-_OF_NUMBERS = frozenset("array asarray full where exp".split())
 
 
 def start_conditions(name: str, made: Sequence[ast.expr], start: t.Type, after: t.Type) -> Iterator[str]:
@@ -21,8 +19,6 @@ def start_conditions(name: str, made: Sequence[ast.expr], start: t.Type, after: 
             yield f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop"
     if any(map(_may_broadcast, made)):
         yield f"`{name}` keeps its shape, though it may have an axis of size 1 before the loop, which broadcasts"
-    if any(map(_is_weak, made)):
-        yield f"`{name}` keeps its dtype, though it is made of a Python number, which raises no other dtype"
 
 
 def kept_conditions(name: str, start: t.Type, before: t.Type, after: t.Type) -> Iterator[str]:
@@ -65,14 +61,3 @@ def _may_broadcast(made: ast.expr) -> bool:
             case _:
                 pass
     return False
-
-
-def _is_weak(made: ast.expr) -> bool:
-    """True if an array is made of a Python number without a dtype: such an array raises no other dtype."""
-    match made:
-        case ast.BinOp(left=left, right=ast.Constant()):
-            return _is_weak(left)
-        case ast.Call(args=[*_, last], keywords=[]) if (dotted(made.func) or "").rpartition(".")[2] in _OF_NUMBERS:
-            return isinstance(last, ast.Constant) or _is_weak(last)
-        case _:
-            return False

@@ -61,15 +61,11 @@ class _ConstructorWalker(Walker):
 
 
 def _held_in(value: t.Type) -> Iterator[t.Type]:
-    """A value and what containers, objects and the arguments of modules of libraries hold of it."""
-    for option in t.options(value):
-        yield option
-        match option:
-            case t.Items() if option.element is not None:
-                yield from _held_in(option.element)
-            case t.LibraryObject(arguments=arguments):
-                for _, each in arguments or ():
-                    yield from _held_in(each)
+    """A value and what containers and the arguments of modules of libraries hold of it."""
+    for each in t.parts_of(value):
+        yield each
+        for _, argument in (each.arguments or ()) if isinstance(each, t.LibraryObject) else ():
+            yield from _held_in(argument)
 
 
 def is_key_name(name: str) -> bool:

@@ -262,6 +262,9 @@ class _LoopWalker(Walker):
         number = unknown and any(isinstance(each, ast.Constant) for each in self.shape.starts.get(name, ()))
         if number or any(isinstance(each, t.Static) for each in t.options(start)):
             self._condition(f"`{name}` keeps its dtype, though it starts as a Python number")
+        made = (each for start in self.shape.starts.get(name, ()) for each in ast.walk(start))
+        if any((self.loop.scope.qualified(getattr(each, "func", None)) or "").startswith("numpy.") for each in made):
+            self._condition(f"`{name}` keeps its dtype, though it starts as an array of numpy")
         found: list[t.Type] = []
         for option in t.options(start):
             match option:

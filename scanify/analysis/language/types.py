@@ -19,7 +19,7 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @dataclass(frozen=True)
 class Array:
-    """A jax array, or a pytree of arrays.
+    """An array of jax or numpy, or a pytree of arrays: a stack makes one of jax of a layer's array of numpy.
 
     `shape` names the carry whose shape it has, None if that is not shown; `cast` is the dtype that it was last cast
     to, as written. `certain` is False for a carry, which may be an object of a class that the project registers.
@@ -43,13 +43,9 @@ class Given:
 
 @dataclass(frozen=True)
 class Static:
-    """A number, text, bool, dtype or shape. `text` is how a constant is written.
-
-    `numpy` is true of an array of numpy: in a field of a layer a stack makes an array of jax of it.
-    """
+    """A number, text, bool, dtype or shape. `text` is how a constant is written."""
 
     text: str | None = None
-    numpy: bool = False
 
 
 GIVEN = "given "
@@ -283,7 +279,7 @@ def _merge(one: Type, other: Type) -> Type:
             return Items(one.kind, tuple(map(join, zip(one.parts, other.parts, strict=True))), None, own, declared)
         elements = [each.element for each in (one, other) if each.element is not None]
         return Items(one.kind, None, join(elements) if elements else None, own, declared)
-    return Static(None, getattr(one, "numpy", False) or getattr(other, "numpy", False))
+    return Static()
 
 
 def without_none(value: Type) -> Type:

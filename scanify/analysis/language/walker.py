@@ -47,8 +47,6 @@ class Walker(Statements):
                     self.evaluate(value, inner)
             case ast.For(target=target, iter=source) | ast.comprehension(target=target, iter=source):
                 self.bind(target, self.element(env.module, source, self.evaluate(source, inner)), inner)
-            case ast.NamedExpr():
-                self.evaluate(node, inner)
             case _:
                 top = env.scope is not None and env.scope.parent is None
                 for name in names:

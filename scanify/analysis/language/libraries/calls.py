@@ -28,7 +28,9 @@ _SIZES = {"arange": (0, 9), "linspace": (0, 9), "reshape": (1, 9)} | dict.fromke
     "zeros ones empty full eye iota tri".split(), (0, 1)
 )
 """Where functions have arguments that are sizes of the result."""
-_PYTHON_VALUES = frozenset("dtype finfo iinfo issubdtype shape ndim size isscalar result_type promote_types".split())
+_PYTHON_VALUES = frozenset(
+    "prod dtype finfo iinfo issubdtype shape ndim size isscalar result_type promote_types".split()
+)
 _BY_VALUES = "the shape of its result depends on values"
 _MAPS = frozenset("vmap filter_vmap".split())
 _SAME = frozenset("jit filter_jit checkpoint filter_checkpoint remat named_call".split())
@@ -124,7 +126,9 @@ class Libraries(Python):
         numbers = name in tables.MEASURING or all(map(t.is_static, (*args, *keywords.values())))
         if not numbers and (not self.muted or root not in _OF_ARRAYS):
             return self.note(env.module, node, f"`{qualname}` needs the value of an array")
-        return args[0] if root == "copy" and args else t.Static(None, root == "numpy" and name not in _PYTHON_VALUES)
+        if root == "numpy" and name not in _PYTHON_VALUES:
+            return t.Array()
+        return args[0] if root == "copy" and args else t.Static()
 
     # -- functions that call functions --------------------------------------------------------------------------------
 
@@ -211,9 +215,8 @@ def _row(array: t.Array) -> t.Array:
 
 
 def _may_be_written(value: t.Type) -> bool:
-    """True of arrays of numpy, and of what a caller passes, which may be one."""
-    found = (each for each in t.options(value) if isinstance(each, t.Static))
-    return any(each.numpy or (each.text or "").startswith(t.GIVEN) for each in found)
+    """True of what a caller passes, which may be an array of numpy."""
+    return any(isinstance(each, t.Static) and (each.text or "").startswith(t.GIVEN) for each in t.options(value))
 
 
 def _is_first_axis(value: t.Type) -> bool:

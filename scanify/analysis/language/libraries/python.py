@@ -29,8 +29,6 @@ class Python(Objects):
         for each in args:
             if isinstance(t.without_none(each), t.Unknown):
                 return self.note(module, node, why_of(node, each))
-        if name == "isinstance" and len(args) == 2:
-            return self._asked(env, node, args)
         for each in args:
             if acts := self.asks(env, node, each, f"__{name}__", "__iter__", "__next__", "__getitem__"):
                 return acts
@@ -64,22 +62,6 @@ class Python(Objects):
             return t.Array()
         bad = next((each for each in args if not t.is_static(each)), t.Nothing())
         return self.note(env.module, node, why_of(node, bad))
-
-    def _asked(self, env: t.Env, node: ast.expr, args: t.Types) -> t.Type:
-        """`isinstance(value, classes)`, unless a class decides, or a scan makes another class of the value."""
-        for each in t.options(args[0]):
-            if isinstance(each, t.Object) and self.classes.method(each.cls, "__class__") is not None:
-                return self.note(env.module, node, f"`{each.cls.name}` says itself of which class it is")
-        kinds = args[1].parts if isinstance(args[1], t.Items) and args[1].parts is not None else (args[1],)
-        for each in kinds:
-            match each:
-                case t.ClassOf(cls=cls):
-                    self.understood_class(env, node, cls)
-                case t.LibraryFunction(qualname=qualname) if not qualname.startswith("numpy"):
-                    pass
-                case _:
-                    return self.note(env.module, node, "a scan may make another class of the value")
-        return t.Static()
 
     def call_method(
         self, env: t.Env, node: ast.expr, of: t.Type, name: str, args: t.Types, keywords: t.Named

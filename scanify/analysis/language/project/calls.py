@@ -9,7 +9,7 @@ from scanify.analysis.language.libraries.calls import Libraries
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.lower.scope import inner_scope, own_nodes
 
-_MOST = 12  # calls that are walked for one loop; more are an obligation
+_MOST = 30  # calls that are walked for one loop; more are an obligation
 _HOOKS = ("__post_init__", "__check_init__")
 _CALLING = frozenset({"converter", "default_factory"})  # arguments of `field` that are called
 
@@ -91,7 +91,7 @@ class Calls(Libraries):
         assert not isinstance(node, ast.Lambda)
         if node.returns is None and not _yields(node):
             return t.Given(f"{node.name}()", function.module.place(node).named)
-        declared = self.annotated(function.module, node.returns, t.Env(function.module, {}, function.around))
+        declared = self.annotated(function.module, node.returns)
         return declared or t.Unknown(f"`{node.name}` has no annotation that shows what it returns")
 
     def _bound(self, function: t.Function, args: t.Types, keywords: t.Named) -> dict[str, t.Type] | None:

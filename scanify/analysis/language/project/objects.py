@@ -1,7 +1,6 @@
 """Attributes of values, and methods and fields of objects of the project."""
 
 import ast
-from collections.abc import Iterator
 from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
@@ -10,7 +9,7 @@ from scanify.analysis.language import types as t
 from scanify.analysis.language.names import bindings
 from scanify.analysis.language.syntax.containers import Containers
 from scanify.analysis.language.syntax.operators import why_of
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.nodes import by_kind
 from scanify.analysis.lower.scope import inner_scope
 from scanify.analysis.lower.text import dotted
 
@@ -157,7 +156,7 @@ class Objects(Containers):
     def _as_stored(self, cls: Definition, name: str, value: t.Type) -> t.Type:
         """The type of a field, unless other code may put something else there."""
         if all(isinstance(each, t.Array | t.Static | t.Nothing) for each in t.options(value)):
-            return value if self._is_static_field(cls, name) else t.join(map(_stacked, t.options(value)))
+            return value
         if self._is_exchanged(name):
             return self._only_declared(cls, name)
         if t.is_fixed(value):
@@ -174,12 +173,6 @@ class Objects(Containers):
         owner, field = self.home
         return name == field and any(each.node is getattr(owner, "node", None) for each in self.classes.lineage(cls))
 
-    def _is_static_field(self, cls: Definition, name: str) -> bool:
-        """True if a field is declared static: jax does not look into it."""
-        field = self.classes.fields(cls).get(name)
-        keywords = field.keywords if field is not None else []
-        return any(each.arg == "static" and ast.unparse(each.value) != "False" for each in keywords)
-
     def _only_declared(self, cls: Definition, name: str) -> t.Type:
         """What the annotation of a field says, whatever its constructor stores."""
         field = self.classes.fields(cls).get(name)
@@ -190,33 +183,22 @@ class Objects(Containers):
         """True if code of the project may name a field in `tree_at` or `replace`."""
         exchanged = self.project.exchanged
         if name not in exchanged:
-            exchanged[name] = self._may_exchange(name)
+            modules = {*self.index.modules_with("tree_at"), *self.index.modules_with("replace", name)}
+            calls = (call for module in modules for call in by_kind(module.tree).get(ast.Call, ()))
+            exchanged[name] = any(_may_exchange(call, name) for call in calls)
         return exchanged[name]
 
-    def _may_exchange(self, name: str) -> bool:
-        for call in self._calls_of("tree_at"):
-            where = call.args[0] if call.args else call
-            if not isinstance(where, ast.Lambda) or any(_may_name(each, name) for each in ast.walk(where)):
-                return True
-        replaced = (each.arg for call in self._calls_of("replace", name) for each in call.keywords)
-        return any(each in (name, None) for each in replaced)
 
-    def _calls_of(self, function: str, *words: str) -> Iterator[ast.Call]:
-        """The calls of all functions and methods of a name, in files that have some words, too."""
-        for module in self.index.modules_with(function, *words):
-            for node in nodes_in(module.tree):
-                if isinstance(node, ast.Call) and function in (getattr(node.func, key, "") for key in ("id", "attr")):
-                    yield node
-
-
-def _may_name(node: ast.AST, attribute: str) -> bool:
-    """True of the attribute of that name, and of calls, which may return any."""
-    return isinstance(node, ast.Call) or getattr(node, "attr", None) == attribute
-
-
-def _stacked(value: t.Type) -> t.Type:
-    """What a stack makes of an array in a field: one of jax, of numpy's too."""
-    return t.Array() if isinstance(value, t.Array) or (isinstance(value, t.Static) and value.numpy) else value
+def _may_exchange(call: ast.Call, name: str) -> bool:
+    """True of `replace(name=...)`, and of `tree_at` with a function that names the field or may return any."""
+    function = (dotted(call.func) or getattr(call.func, "attr", "")).rpartition(".")[2]
+    if function == "replace":
+        return any(each.arg in (name, None) for each in call.keywords)
+    where = call.args[0] if call.args else call
+    parts = list(ast.walk(where)) if isinstance(where, ast.Lambda) else [call]
+    return function == "tree_at" and any(
+        isinstance(each, ast.Call) or getattr(each, "attr", None) == name for each in parts
+    )
 
 
 def _is_abstract(function: ast.AST) -> bool:

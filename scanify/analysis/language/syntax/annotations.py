@@ -20,62 +20,59 @@ _SOURCES = ("jax", "jaxtyping", "numpy", "chex", "equinox", "typing", "typing_ex
 class Annotations(Base):
     """The part of the walker that reads annotations."""
 
-    def annotated(self, module: Module, node: ast.expr | None, env: t.Env | None = None) -> t.Type | None:
+    def annotated(self, module: Module, node: ast.expr | None) -> t.Type | None:
         """The type that an annotation declares; None if it declares none that is understood."""
         match node:
             case ast.Constant(value=None):
                 return t.Nothing()
             case ast.Constant(value=str(text)):
                 try:
-                    return self.annotated(module, ast.parse(text, mode="eval").body, env)
+                    return self.annotated(module, ast.parse(text, mode="eval").body)
                 except SyntaxError:
                     return None
             case ast.BinOp(op=ast.BitOr()):
-                return self._either(module, [node.left, node.right], env)
+                return self._either(module, [node.left, node.right])
             case ast.Subscript():
-                return self._subscripted(module, node, env)
+                return self._subscripted(module, node)
             case ast.Name() | ast.Attribute():
-                return self._named(module, node, env)
+                return self._named(module, node)
             case _:
                 return None
 
-    def _either(self, module: Module, nodes: list[ast.expr], env: t.Env | None) -> t.Type | None:
-        found = [self.annotated(module, each, env) for each in nodes]
+    def _either(self, module: Module, nodes: list[ast.expr]) -> t.Type | None:
+        found = [self.annotated(module, each) for each in nodes]
         return t.join(found) if all(each is not None for each in found) else None
 
-    def _subscripted(self, module: Module, node: ast.Subscript, env: t.Env | None) -> t.Type | None:
+    def _subscripted(self, module: Module, node: ast.Subscript) -> t.Type | None:
         last = (dotted(node.value) or "").rpartition(".")[2]
         parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
         if last in ("Optional", "Union"):
-            return self._either(module, [*parts, *([ast.Constant(None)] if last == "Optional" else ())], env)
+            return self._either(module, [*parts, *([ast.Constant(None)] if last == "Optional" else ())])
         if last == "Literal":
             return t.Static()
         if last in tables.WRAPPERS_OF_TYPES:
-            return self.annotated(module, parts[0], env)
+            return self.annotated(module, parts[0])
         if last in _ARRAYS:
             return t.Array()
         if last in tables.DICT_TYPES:
-            inner = self.annotated(module, parts[-1], env)
+            inner = self.annotated(module, parts[-1])
             return t.Items("dict", None, inner, declared=True) if inner is not None else None
         if last not in tables.LIST_TYPES or last in ("Iterable", "Collection"):
-            return self._named(module, node.value, env)
+            return self._named(module, node.value)
         plain = [each for each in parts if not (isinstance(each, ast.Constant) and each.value is ...)]
-        element = self._either(module, plain, env)
+        element = self._either(module, plain)
         kind = "tuple" if last.lower() == "tuple" else "list"
         if element is None:
             return None
         if kind == "tuple" and len(plain) == len(parts):
-            found = (self.annotated(module, each, env) for each in plain)
+            found = (self.annotated(module, each) for each in plain)
             return t.Items("tuple", tuple(each for each in found if each is not None))
         return t.Items(kind, None, element, declared=True)
 
-    def _named(self, module: Module, node: ast.expr, env: t.Env | None) -> t.Type | None:
+    def _named(self, module: Module, node: ast.expr) -> t.Type | None:
         name = dotted(node)
         if name is None:
             return None
-        local = env.lookup(name) if env is not None else None
-        if isinstance(local, t.ClassOf):
-            return t.Object(local.cls)
         last = name.rpartition(".")[2]
         match self.index.resolve(module, name):
             case Definition(node=ast.ClassDef()) as definition:

@@ -20,8 +20,8 @@ class Containers(Operators):
             match option:
                 case t.Array(cast=cast, certain=certain):
                     found.append(t.Array(None, cast, certain))
-                case t.Static(numpy=numpy):
-                    found.append(t.Static(None, numpy))
+                case t.Static():
+                    found.append(t.Static())
                 case t.Items(kind=kind):
                     self.in_order(module, node, option)
                     each = t.Static() if kind == "dict" else option.element

@@ -47,7 +47,7 @@ class Operators(Annotations):
             return self.note(env.module, node, "an operator on a dict")
         if held:
             return t.Items(held[0].kind, None, t.join(each.element for each in held), self.own)
-        return t.Static(None, any(isinstance(each, t.Static) and each.numpy for each in flat))
+        return t.Static()
 
     def comparison(self, node: ast.Compare, env: t.Env) -> t.Type:
         """The type of a comparison."""

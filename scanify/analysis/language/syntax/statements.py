@@ -1,7 +1,7 @@
 """Statements: what each kind binds, and which way the code goes on. One that is not listed is not understood."""
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
@@ -31,7 +31,7 @@ class Statements(Expressions):
                 for target in node.targets:
                     self.bind(target, value, env)
             case ast.AnnAssign(value=ast.expr() as given):
-                value, declared = self.evaluate(given, env), self.annotated(env.module, node.annotation, env)
+                value, declared = self.evaluate(given, env), self.annotated(env.module, node.annotation)
                 known = declared is None or not isinstance(value, t.Unknown | t.Given)
                 self.bind(node.target, value if known else declared or value, env)
             case ast.Pass() | ast.AnnAssign():
@@ -49,11 +49,8 @@ class Statements(Expressions):
                 return self._if(node, env, returned)
             case ast.For():
                 element = self.element(env.module, node.iter, self.evaluate(node.iter, env))
-                self._rounds(node, env, lambda inner: self._once(node, element, inner, returned))
+                self._rounds(node, element, env, returned)
                 self.run(node.orelse, env, returned)
-            case ast.While():
-                self.truth(env.module, node.test, self.evaluate(node.test, env))
-                self._rounds(node, env, lambda inner: self.run(node.body, inner, returned))
             case ast.With(items=[ast.withitem(context_expr=ast.Call() as call, optional_vars=None)]) if (
                 getattr(self.evaluate(call.func, env), "qualname", "") in tables.MANAGERS
             ):
@@ -92,16 +89,13 @@ class Statements(Expressions):
             env.names[name] = t.join(each.names.get(name) for each in ends)
         return bool(ends)
 
-    def _once(self, node: ast.For, element: t.Type, env: t.Env, returned: list[t.Type]) -> None:
-        self.bind(node.target, element, env)
-        self.run(node.body, env, returned)
-
-    def _rounds(self, node: ast.stmt, env: t.Env, once: Callable[[t.Env], object]) -> None:
+    def _rounds(self, node: ast.For, element: t.Type, env: t.Env, returned: list[t.Type]) -> None:
         """Walk a loop's body until its names keep their types; those that do not have none."""
         changed = dict(env.names)
         for _ in range(_ROUNDS):
             before, inner = dict(env.names), env.copy()
-            once(inner)
+            self.bind(node.target, element, inner)
+            self.run(node.body, inner, returned)
             env.names.update((name, t.join([before.get(name, value), value])) for name, value in inner.names.items())
             changed = {name: value for name, value in env.names.items() if name in before and value != before[name]}
             if not changed:

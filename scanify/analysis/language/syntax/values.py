@@ -52,7 +52,7 @@ class Expressions(Calls):
             case ast.IfExp():
                 self.truth(env.module, node.test, self.evaluate(node.test, env))
                 return t.join([self.evaluate(node.body, env), self.evaluate(node.orelse, env)])
-            case ast.Tuple() | ast.List() | ast.Set():
+            case ast.Tuple() | ast.List():
                 return self._display(node, env)
             case ast.Dict():
                 return self._dict_display(node, env)
@@ -61,10 +61,6 @@ class Expressions(Calls):
             case ast.Lambda():
                 self.define(node.args, env)
                 return t.Function(env.module, node, env)
-            case ast.NamedExpr():
-                value = self.evaluate(node.value, env)
-                self.bind(node.target, value, env)
-                return value
             case ast.JoinedStr():
                 return self._text_of(node, env)
             case ast.Slice():
@@ -227,16 +223,14 @@ class Expressions(Calls):
 
     # -- displays --------------------------------------------------------------------------------------------------
 
-    def _display(self, node: ast.Tuple | ast.List | ast.Set, env: t.Env) -> t.Type:
-        kind = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}[type(node)]
+    def _display(self, node: ast.Tuple | ast.List, env: t.Env) -> t.Type:
+        kind = "tuple" if isinstance(node, ast.Tuple) else "list"
         parts: list[t.Type] = []
         for each in node.elts:
             inner = each.value if isinstance(each, ast.Starred) else each
             found = self.evaluate(inner, env)
             found = self.element(env.module, inner, found) if isinstance(each, ast.Starred) else found
             parts.append(found if kind == "tuple" else t.held(found))
-        if kind == "set" and not all(map(t.is_static, parts)):
-            return self.note(env.module, node, "a set compares its elements")
         if any(isinstance(each, ast.Starred) for each in node.elts):
             return t.Items(kind, None, t.join(parts), self.own)
         return t.Items(kind, tuple(parts), None, self.own)
@@ -248,8 +242,6 @@ class Expressions(Calls):
         return t.Items("dict", None, t.join(values) if values else None, self.own)
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, env: t.Env) -> t.Type:
-        if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
-            return self._not_listed(node, env, "`:=` in a comprehension binds a name around it")
         kind = "list" if isinstance(node, ast.ListComp) else "iterator"
         inner = t.Env(env.module, {}, env, inline=kind == "list")
         for number, each in enumerate(node.generators):
