@@ -201,7 +201,6 @@ CHANGES = [
 KEEPS = [
     ("{'n': 4}", "self.act = opt['n']"),
     ("[3, 2, 1]", "self.act = len(opt)"),
-    ("{}", "own = {}; own['n'] = 1; self.act = own['n']"),
 ]
 
 

@@ -68,7 +68,6 @@ def test_the_same_loops_without_what_is_wrong_have_a_safe_fix() -> None:
         "x = layer(x)",
         "x = layer.attend(x)",
         "h = []\n    h.append(x)\n    x = layer(h[0])",
-        "h = {}\n    h['x'] = x\n    x = layer(h['x'])",
         "x = layer(x).astype(x.dtype).at[0].add(1)",
         "if mask is None:\n        x = layer(x)",
     ):

@@ -122,9 +122,8 @@ class _LoopWalker(Walker):
         env.names.update((name, t.Unknown(f"`{name}` is bound in a loop around")) for name in later)
         for node, names in found:
             if node in earlier:
-                first = [name for name in names if name in later and spans(node).start < min(again)]
-                self.bind_names(node, first, env)
-                self.bind_names(node, names.difference(first), env, surely=node in path)
+                bound = [name for name in names if name not in later or spans(node).start > min(again)]
+                self.bind_names(node, bound, env, surely=node in path)
         return None
 
     def _managers(self, env: t.Env) -> None:
@@ -140,9 +139,8 @@ class _LoopWalker(Walker):
 
     def iterate(self) -> None:
         """Walk one iteration."""
-        for name in _OF_CODE:
-            if any(self.index.paths_with(name)):
-                self._condition(f"`{name}` of functions, which code of the project names, is not replaced")
+        for name in (each for each in _OF_CODE if any(self.index.paths_with(each))):
+            self._condition(f"`{name}` of functions, which code of the project names, is not replaced")
         env = t.Env(self.loop.module, {}, None, self.loop.scope, lazy=True)
         self._managers(env)
         body = self._begun(env)
@@ -235,9 +233,8 @@ class _LoopWalker(Walker):
         if self.trees:
             return t.Array()
         shown = t.options(t.without_none(found))
-        if self.made and None not in self.made:
-            shown = [each for each in shown if not isinstance(each, t.Unknown)]
-        known = t.join([*shown, *self._made_too(found)])
+        unknown = t.Unknown if self.made and None not in self.made else ()
+        known = t.join([*(each for each in shown if not isinstance(each, unknown)), *self._made_too(found)])
         classes = [each.cls if isinstance(each, t.Object) else each for each in t.options(known)]
         if any(map(self.classes.is_nnx, classes)):
             known = self.result.layers = t.Unknown("a call may write to variables that other code holds")
@@ -249,11 +246,10 @@ class _LoopWalker(Walker):
     def _made_too(self, found: t.Type) -> Iterator[t.Type]:
         """Layers of classes that the list is shown to hold, which its annotation does not name."""
         declared = [each.cls.node for each in t.options(found) if isinstance(each, t.Object)]
-        libraries = [each.qualname for each in t.options(found) if isinstance(each, t.LibraryObject)]
         for cls in self.made:
             if isinstance(cls, Definition) and not any(each.node in declared for each in self.classes.lineage(cls)):
                 yield t.Object(cls)
-            elif isinstance(cls, External) and cls.qualname not in libraries:
+            elif isinstance(cls, External):
                 yield t.LibraryObject(cls.qualname)
 
     def _carried(self, name: str, start: t.Type) -> t.Type:
@@ -265,20 +261,19 @@ class _LoopWalker(Walker):
         made = (each for start in self.shape.starts.get(name, ()) for each in ast.walk(start))
         if any((self.loop.scope.qualified(getattr(each, "func", None)) or "").startswith("numpy.") for each in made):
             self._condition(f"`{name}` keeps its dtype, though it starts as an array of numpy")
-        found: list[t.Type] = []
-        for option in t.options(start):
+
+        def carried(option: t.Type) -> t.Type:
             match option:
                 case t.Array(shape=shape, certain=certain):
-                    found.append(t.Array(shape or name, None, certain))
-                case t.Given(name=shape):
-                    found.append(t.Array(shape, None, False))
-                case t.Static() | t.Unknown():
-                    found.append(t.Array(name, None, isinstance(option, t.Static)))
+                    return t.Array(shape or name, None, certain)
+                case t.Given() | t.Static() | t.Unknown():
+                    return t.Array(name, None, isinstance(option, t.Static))
                 case t.Items(kind=kind):
-                    found.append(t.Items(kind, None, t.Array(), self.own))
+                    return t.Items(kind, None, t.Array(), self.own)
                 case _:
-                    found.append(option)
-        return t.join(found)
+                    return option
+
+        return t.join(map(carried, t.options(start)))
 
     def _keeps(self, carries: dict[str, t.Type], after: t.Env) -> None:
         """The conditions under which a carry keeps its shape and dtype."""

@@ -184,11 +184,10 @@ class LibraryFunction:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A function that `jax.vmap` maps over arrays. `axes` are its `in_axes`; `moved`: some axis is not the first."""
+    """A function that `jax.vmap` maps over the first axis of arrays, or `otherwise` over some that are named."""
 
     function: "Type"
-    axes: "Type | None" = None
-    moved: bool = False
+    otherwise: bool = False
 
 
 @dataclass(frozen=True)
@@ -275,8 +274,6 @@ def _merge(one: Type, other: Type) -> Type:
         return Array(shape, one.cast or other.cast, one.certain and other.certain)
     if isinstance(one, Items) and isinstance(other, Items):
         own, declared = one.own and other.own, one.declared and other.declared
-        if one.parts is not None and other.parts is not None and len(one.parts) == len(other.parts):
-            return Items(one.kind, tuple(map(join, zip(one.parts, other.parts, strict=True))), None, own, declared)
         elements = [each.element for each in (one, other) if each.element is not None]
         return Items(one.kind, None, join(elements) if elements else None, own, declared)
     return Static()

@@ -3,11 +3,10 @@
 import ast
 from collections.abc import Iterable
 
-from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language import types as t
 from scanify.analysis.language.names import bindings
 from scanify.analysis.language.syntax.statements import Statements
-from scanify.analysis.lower.scope import COMPREHENSIONS, Scope
+from scanify.analysis.lower.scope import Scope
 from scanify.analysis.project_facts import ProjectFacts
 
 
@@ -26,7 +25,7 @@ class Walker(Statements):
         if scope not in self.around:
             own = scope.params[0] if scope.name == "__init__" and scope.params else ""
             self.around[scope] = t.Env(scope.module, {}, None, scope, lazy=True, own=own)
-            self.around[scope].names.update((each, self._parameter(scope, each)) for each in scope.params)
+            self.around[scope].names.update((each, self.parameter(scope, each)) for each in scope.params)
             with self.silent():
                 self.bind_all(scope, self.around[scope])
         return self.around[scope].names.get(name) or t.Unknown(f"`{name}` is bound in a way that is not followed")
@@ -55,29 +54,3 @@ class Walker(Statements):
         for name in names:
             if name in inner.names:
                 env.names[name] = inner.names[name] if surely else t.join([env.names.get(name), inner.names[name]])
-
-    def _parameter(self, scope: Scope, name: str) -> t.Type:
-        """The type of a parameter by its annotation, and by its default if that is a constant."""
-        node = scope.node
-        assert not isinstance(node, (ast.Module, ast.ClassDef, *COMPREHENSIONS))
-        owner = scope.owner
-        if owner is not None and scope.method is scope and scope.self_name == name:
-            return t.Object(self._class(scope, owner))
-        for arg, kind in ((node.args.vararg, "tuple"), (node.args.kwarg, "dict")):
-            if arg is not None and arg.arg == name:
-                return t.Items(kind, None, t.Given(name))
-        plain = [*node.args.posonlyargs, *node.args.args]
-        defaults = [*[None] * (len(plain) - len(node.args.defaults)), *node.args.defaults, *node.args.kw_defaults]
-        pairs = zip([*plain, *node.args.kwonlyargs], defaults, strict=True)
-        arg, default = next((arg, default) for arg, default in pairs if arg.arg == name)
-        found = self.declared_argument(scope.module, arg)
-        if not isinstance(default, ast.Constant) or scope.name == "__init__":
-            return found
-        if default.value is None:
-            return t.join([found, t.Nothing()])
-        return t.Static() if isinstance(found, t.Given) else found
-
-    def _class(self, scope: Scope, node: ast.ClassDef) -> Definition:
-        meaning = self.index.resolve(scope.module, node.name)
-        same = isinstance(meaning, Definition) and meaning.node is node
-        return meaning if same else Definition(scope.module, node.name, node)  # type: ignore[return-value]

@@ -5,7 +5,6 @@ A name that is not listed is not understood. The lists are of functions, never o
 
 import ast
 from dataclasses import replace
-from itertools import zip_longest
 
 from scanify.analysis.classes.classes import library_module
 from scanify.analysis.language import tables
@@ -142,23 +141,14 @@ class Libraries(Python):
             return self.note(env.module, node, "an argument of the transformation is not understood")
         if name in _SAME:
             return args[0]
-        axes = {**dict(zip(("in_axes", "out_axes"), args[1:], strict=False)), **keywords}
-        moved = not all(_is_first_axis(axes[key]) for key in ("in_axes", "out_axes") if key in axes)
-        return t.Mapped(args[0], axes.get("in_axes"), moved)
+        return t.Mapped(args[0], len(args) > 1 or not keywords.keys().isdisjoint(("in_axes", "out_axes")))
 
     def call_mapped(self, env: t.Env, node: ast.expr, callee: t.Mapped, args: t.Types, keywords: t.Named) -> t.Type:
         """Call a function for all rows of arrays: a result has the shape of the argument whose rows have its shape."""
-
-        def of_rows(array: t.Array) -> t.Array:
-            shape, row, change = (array.shape or "").rpartition(_ROW)
-            kept = row and not callee.moved and change in ("", LAST_AXIS)
-            return replace(array, shape=shape + change if kept else None)
-
-        axes = callee.axes.parts if isinstance(callee.axes, t.Items) and callee.axes.parts else ()
-        pairs = zip_longest(args, axes[: len(args)])
-        rows = [arg if isinstance(axis, t.Nothing) else with_arrays(arg, _row) for arg, axis in pairs]
+        rows = [with_arrays(value, _row) for value in args]
         named = {name: with_arrays(value, _row) for name, value in keywords.items()}
-        return with_arrays(self.call(env, node, callee.function, rows, named), of_rows)
+        found = self.call(env, node, callee.function, rows, named)
+        return with_arrays(found, lambda each: replace(each, shape=None) if callee.otherwise else _of_rows(each))
 
     def _call_higher(self, env: t.Env, node: ast.expr, args: t.Types, keywords: t.Named) -> t.Type:
         """Call each function that is passed with arrays; the result is a tree of arrays."""
@@ -214,13 +204,11 @@ def _row(array: t.Array) -> t.Array:
     return replace(array, shape=f"{array.shape}{_ROW}") if array.shape is not None else array
 
 
+def _of_rows(array: t.Array) -> t.Array:
+    shape, row, change = (array.shape or "").rpartition(_ROW)
+    return replace(array, shape=shape + change if row and change in ("", LAST_AXIS) else None)
+
+
 def _may_be_written(value: t.Type) -> bool:
     """True of what a caller passes, which may be an array of numpy."""
     return any(isinstance(each, t.Static) and (each.text or "").startswith(t.GIVEN) for each in t.options(value))
-
-
-def _is_first_axis(value: t.Type) -> bool:
-    """True if a mapping is over the first axis: 0, None, or a tuple of those."""
-    if isinstance(value, t.Items) and value.parts is not None:
-        return all(map(_is_first_axis, value.parts))
-    return isinstance(value, t.Nothing) or (isinstance(value, t.Static) and value.text == "0")

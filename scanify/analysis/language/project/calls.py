@@ -1,7 +1,6 @@
 """Calls of functions, objects and classes of the project: their bodies are walked with the types of the arguments."""
 
 import ast
-from collections.abc import Mapping
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.language import types as t
@@ -47,43 +46,37 @@ class Calls(Libraries):
         if self.muted and not isinstance(function.node, ast.Lambda):
             return self._declared_result(function)
         if function.around is not None or function.node in self.active:
-            return self._walk(env, node, function, args, keywords)[0]
+            return self._walk(env, node, function, self._bound(function, args, keywords))
         key = (function, tuple(args), tuple(sorted(keywords.items())))
         if key not in self.results:
-            self.results[key] = self._walk(env, node, function, args, keywords)[0]
+            self.results[key] = self._walk(env, node, function, self._bound(function, args, keywords))
         return self.results[key]
 
     def _walk(
-        self, env: t.Env, node: ast.AST, function: t.Function, args: t.Types, keywords: t.Named, *, making: bool = False
-    ) -> tuple[t.Type, Mapping[str, t.Type]]:
-        """The type of the result of a call, and those of the names of the function; fields of its object, if it makes
-        it, are names."""
+        self, env: t.Env, node: ast.AST, function: t.Function, names: dict[str, t.Type] | None, *, making: bool = False
+    ) -> t.Type:
+        """The type of the result of a function, whose names get types; with `making` it constructs an object."""
         inner, module = function.node, env.module
-        if function.bound is not None:
-            args = [function.bound, *args]
         if inner in self.active:
-            return self.note(module, node, "it calls itself"), {}
-        scope = inner_scope(function.module, inner)
+            return self.note(module, node, "it calls itself")
         if isinstance(inner, ast.AsyncFunctionDef) or _yields(inner):
-            return self.note(module, node, "it waits, or is a generator"), {}
+            return self.note(module, node, "it waits, or is a generator")
         self.walked += 1
         if self.walked > _MOST:
-            return self.note(module, node, f"more than {_MOST:,} calls are read for this loop"), {}
-        names = self._bound(function, args, keywords)
+            return self.note(module, node, f"more than {_MOST:,} calls are read for this loop")
         if names is None:
-            return self.note(module, node, "its arguments do not fit the parameters that are shown"), {}
+            return self.note(module, node, "its arguments do not fit the parameters that are shown")
+        scope = inner_scope(function.module, inner)
         own = scope.params[0] if making and scope.params else ""
         home = t.Env(function.module, names, function.around, scope, own=own)
         self.active.append(inner)
+        returned: list[t.Type] = []
         if isinstance(inner, ast.Lambda):
-            found = self.evaluate(inner.body, home)
-        else:
-            returned: list[t.Type] = []
-            if self.run(inner.body, home, returned):
-                returned.append(t.Nothing())
-            found = t.join(returned)
+            returned = [self.evaluate(inner.body, home)]
+        elif self.run(inner.body, home, returned):
+            returned.append(t.Nothing())
         self.active.pop()
-        return found, home.names
+        return t.join(returned)
 
     def _declared_result(self, function: t.Function) -> t.Type:
         """The type of the result of a call before the loop: that of the annotation, as the function is not walked."""
@@ -97,6 +90,7 @@ class Calls(Libraries):
     def _bound(self, function: t.Function, args: t.Types, keywords: t.Named) -> dict[str, t.Type] | None:
         """The types of the parameters in a call; None if the arguments do not fit."""
         given = function.node.args
+        args = args if function.bound is None else [function.bound, *args]
         plain = [*given.posonlyargs, *given.args]
         by_name = {each.arg for each in (*given.args, *given.kwonlyargs)}
         names = {each.arg: value for each, value in zip(plain, args, strict=False)}
@@ -128,39 +122,34 @@ class Calls(Libraries):
         if not self.understood_class(env, node, cls):
             return t.Unknown(f"the class `{cls.name}` is not understood", noted=not self.muted)
         if not self.muted:
-            self._fields_made(env, node, cls, args, keywords)
+            method = self._constructor(env, node, cls)
+            if method is not None:
+                self._walk(env, node, method, self._bound(method, args, keywords), making=True)
+            elif (args or keywords) and not self.classes.is_dataclass(cls):
+                self.note(env.module, node, f"`{cls.name}` has no constructor that is shown")
         return t.Object(cls, exact=True)
 
     def fields_made(self, cls: Definition) -> dict[str, t.Type]:
         """Walk the constructor of a class with what its annotations declare for its arguments."""
-        method = self.classes.method(cls, "__init__")
+        method = self._constructor(t.Env(cls.module), cls.node, cls)
         if method is None:
-            return self._fields_made(t.Env(cls.module), cls.node, cls, [], {})
-        module, function = method[0].module, method[1]
-        plain = [*function.args.posonlyargs, *function.args.args][1:]
-        named = {each.arg: self.declared_argument(module, each) for each in function.args.kwonlyargs}
-        args = [self.declared_argument(module, each) for each in plain]
-        return self._fields_made(t.Env(module), function, cls, args, named)
+            return {}
+        scope = inner_scope(method.module, method.node)
+        names = {name: self.parameter(scope, name) for name in scope.params}
+        names |= {name: t.Object(cls, exact=True) for name in scope.params[:1]}
+        self._walk(t.Env(method.module), method.node, method, names, making=True)
+        return {name.partition(".")[2]: value for name, value in names.items() if "." in name}
 
-    def _fields_made(
-        self, env: t.Env, node: ast.AST, cls: Definition, args: t.Types, keywords: t.Named
-    ) -> dict[str, t.Type]:
-        """Walk the constructor of a class and return the types of the fields that it stores.
-
-        A constructor of the class's own calls no `__post_init__`.
-        """
+    def _constructor(self, env: t.Env, node: ast.AST, cls: Definition) -> t.Function | None:
+        """The constructor of a class as a method of its object; one of the class's own calls no `__post_init__`."""
         method = self.classes.method(cls, "__init__")
         hooks = [each for each in _HOOKS[method is not None :] if self.classes.method(cls, each)]
         called = (each.arg for field in self.classes.fields(cls).values() for each in field.keywords)
         for name in (*hooks, *(each for each in called if each in _CALLING)):
             self.note(env.module, node, f"`{cls.name}` has a `{name}`, which is not followed")
         if method is None:
-            if (args or keywords) and not self.classes.is_dataclass(cls):
-                self.note(env.module, node, f"`{cls.name}` has no constructor that is shown")
-            return {}
-        function = t.Function(method[0].module, method[1], None, t.Object(cls, exact=True))
-        _, names = self._walk(env, node, function, args, keywords, making=True)
-        return {name.partition(".")[2]: value for name, value in names.items() if "." in name}
+            return None
+        return t.Function(method[0].module, method[1], None, t.Object(cls, exact=True))
 
 
 def _yields(node: t.FunctionNode) -> bool:

@@ -191,7 +191,7 @@ class Objects(Containers):
 
 def _may_exchange(call: ast.Call, name: str) -> bool:
     """True of `replace(name=...)`, and of `tree_at` with a function that names the field or may return any."""
-    function = (dotted(call.func) or getattr(call.func, "attr", "")).rpartition(".")[2]
+    function = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if function == "replace":
         return any(each.arg in (name, None) for each in call.keywords)
     where = call.args[0] if call.args else call

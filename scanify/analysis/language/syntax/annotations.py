@@ -8,6 +8,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
 from scanify.analysis.language.base import Base
+from scanify.analysis.lower.scope import COMPREHENSIONS, Scope
 from scanify.analysis.lower.text import dotted
 
 _ARRAYS = tables.ARRAY_TYPES | tables.KEY_TYPES
@@ -100,3 +101,29 @@ class Annotations(Base):
         line = module.place(arg.annotation).named
         text = f"`{arg.arg}` has type {module.code(arg.annotation)} ({line}); give a case, or annotate it"
         return self.annotated(module, arg.annotation) or t.Unknown(text, declared=True)
+
+    def parameter(self, scope: Scope, name: str) -> t.Type:
+        """The type of a parameter by its annotation; of functions that construct nothing by a constant default, too."""
+        node = scope.node
+        assert not isinstance(node, (ast.Module, ast.ClassDef, *COMPREHENSIONS))
+        owner = scope.owner
+        if owner is not None and scope.method is scope and scope.self_name == name:
+            return t.Object(self._class(scope, owner))
+        for arg, kind in ((node.args.vararg, "tuple"), (node.args.kwarg, "dict")):
+            if arg is not None and arg.arg == name:
+                return t.Items(kind, None, t.Given(name))
+        plain = [*node.args.posonlyargs, *node.args.args]
+        defaults = [*[None] * (len(plain) - len(node.args.defaults)), *node.args.defaults, *node.args.kw_defaults]
+        pairs = zip([*plain, *node.args.kwonlyargs], defaults, strict=True)
+        arg, default = next((arg, default) for arg, default in pairs if arg.arg == name)
+        found = self.declared_argument(scope.module, arg)
+        if not isinstance(default, ast.Constant) or scope.name == "__init__":
+            return found
+        if default.value is None:
+            return t.join([found, t.Nothing()])
+        return t.Static() if isinstance(found, t.Given) else found
+
+    def _class(self, scope: Scope, node: ast.ClassDef) -> Definition:
+        meaning = self.index.resolve(scope.module, node.name)
+        same = isinstance(meaning, Definition) and meaning.node is node
+        return meaning if same else Definition(scope.module, node.name, node)  # type: ignore[return-value]

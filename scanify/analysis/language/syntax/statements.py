@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
 from scanify.analysis.language.base import code_of
-from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.syntax.values import Expressions
 from scanify.analysis.lower.bound import names_bound_by
 from scanify.analysis.lower.nodes import nodes_in
@@ -18,8 +17,8 @@ class Statements(Expressions):
     """The part of the walker that runs statements."""
 
     def run(self, body: Sequence[ast.stmt], env: t.Env, returned: list[t.Type]) -> bool:
-        """Walk statements, up to the first effect; True if the end of the block may be reached."""
-        return all(self.statement(each, env, returned) and not self.effects for each in body)
+        """Walk statements; True if the end of the block may be reached."""
+        return all(self.statement(each, env, returned) for each in body)
 
     def statement(self, node: ast.stmt, env: t.Env, returned: list[t.Type]) -> bool:
         """Walk one statement; True if the next one may be reached."""
@@ -118,43 +117,32 @@ class Statements(Expressions):
                 name = f"{own}.{target.attr}"
                 env.names[name] = t.join([env.names.get(name), value])
             case ast.Subscript():
-                self._store_item(target, value, env)
+                self._store_item(target, env)
             case _:
                 self.effect(env.module, target, f"the body assigns to `{code_of(env.module, target)}`")
 
     def _unpack(self, target: ast.expr, targets: Sequence[ast.expr], value: t.Type, env: t.Env) -> None:
         starred = any(isinstance(each, ast.Starred) for each in targets)
-        parts: Sequence[t.Type] | None = None
-        if self.asks(env, target, value, "__iter__", "__next__", "__len__", "__getitem__"):
-            value = t.Unknown("", noted=True)
+        if acts := self.asks(env, target, value, "__iter__", "__next__", "__len__", "__getitem__"):
+            value = acts
         match t.without_none(value):
-            case t.Items(kind=kind, parts=tuple() as held) if kind != "dict" and len(held) == len(targets):
-                parts = held
-            case t.Given():
-                parts = [t.without_none(value)] * len(targets)
-        if parts is None or starred:
-            for option in t.options(value):
-                if not isinstance(option, t.Static | t.Nothing | t.Array | t.Given | t.Items):
-                    why = t.Unknown(why_of(target, option))
-                    self.unknown(env.module, target, option if isinstance(option, t.Unknown) else why)
-            with self.silent():
-                parts = [self.element(env.module, target, value)] * len(targets)
+            case t.Items(kind="tuple" | "list", parts=tuple() as parts) if len(parts) == len(targets) and not starred:
+                pass
+            case t.Given() as given if not starred:
+                parts = (given,) * len(targets)
+            case _:
+                parts = (self.element(env.module, target, value),) * len(targets)
         for each, part in zip(targets, parts, strict=True):
             self.bind(each, part, env)
 
-    def _store_item(self, target: ast.Subscript, value: t.Type, env: t.Env) -> None:
-        index = self.evaluate(target.slice, env)
-        match t.without_none(self.evaluate(target.value, env)):  # to store into None raises in a scan, too
-            case t.Items(kind="list" | "dict") as holder:
-                if not t.is_static(index):
-                    self.note(env.module, target, why_of(target.slice, index))
-                self.change(env, target, target.value, holder, value)
-            case t.Unknown(noted=True):
-                pass
-            case t.Given() if self.is_collected(target.value):
-                pass  # that nothing else reads the caller's list is a condition of its own
-            case _:
-                self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
+    def _store_item(self, target: ast.Subscript, env: t.Env) -> None:
+        holder = t.without_none(self.evaluate(target.value, env))  # to store into None raises in a scan, too
+        if isinstance(holder, t.Items) and holder.own and holder.kind != "tuple":
+            self.note(env.module, target, "an element of a container is replaced")
+        elif not self.is_collected(target.value) and not (isinstance(holder, t.Unknown) and holder.noted):
+            self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
+        if isinstance(target.value, ast.Name):
+            env.names[target.value.id] = t.Unknown(f"an element of `{target.value.id}` is replaced")
 
     def _augmented(self, node: ast.AugAssign, env: t.Env) -> None:
         value = self.evaluate(node.value, env)
