@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass, field
+from typing import Any
 
 from scanify.analysis.classes.classes import Classes
 from scanify.analysis.index.module import Module
@@ -13,12 +14,14 @@ class ProjectFacts:
     """The index of a project and what it says of classes.
 
     `exchanged` says of names of fields whether `tree_at` or `replace` may put something else there, `reads` where they
-    are read, by the classes of the objects; each is found once.
+    are read, by the classes of the objects; `constructors` has the names of constructors, with types. Each is found
+    once.
     """
 
     index: Index
     classes: Classes
     exchanged: dict[str, bool] = field(default_factory=dict)
+    constructors: dict[object, Any] = field(default_factory=dict)
     reads: dict[str, dict[object, list[tuple[Module, ast.Attribute]]]] = field(default_factory=dict)
 
     @classmethod

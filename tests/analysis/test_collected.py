@@ -385,3 +385,14 @@ def test_one_that_a_function_reads_later_is_none(reader):
 def test_a_name_that_code_around_the_loop_binds_is_none(changed):
     found = [each for each in decide(model("", before=changed, after="return outs")) if isinstance(each, Plan)]
     assert not any(each.safe for each in found), found
+
+
+def test_a_list_of_a_layer_is_not_one_of_the_same_name_that_the_loop_collects() -> None:
+    text = model("outs = []\nfor layer in self.layers:\n    x = layer(x)\n    outs.append(x)", after="return x, outs")
+    assert only(text).rule == "SCN105"
+    found = only(
+        text.replace("class Block", "outs = []\n\n\nclass Block").replace(
+            "return x + ", "outs.append(1)\n        return x + "
+        )
+    )
+    assert isinstance(found, Refusal) and found.rule == "SCN207"

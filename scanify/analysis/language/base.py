@@ -43,6 +43,7 @@ class Base:
         self.walked = 0
         self.results: dict[object, t.Type] = {}  # of calls, by the function and the types of the arguments
         self.collected: frozenset[str] = frozenset()
+        self.collector: Scope | None = None  # the function whose lists those are
         self.home: tuple[Definition | None, str | None] = (None, None)
 
     @property

@@ -23,6 +23,7 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
     if project.classes.is_nnx(cls):  # what is written compares its layers, and calls of them are an obligation
         return ()
     walker = _ConstructorWalker(project)
+    walker.constructors = {}
     made = walker.fields_made(cls)
     effects = tuple(walker.effects.items())
     found = list(walker.obligations)

@@ -97,6 +97,7 @@ class _LoopWalker(Walker):
         self.shape = shape
         self.result = LoopObligations()
         self.collected = frozenset(each.name for each in shape.collections) | {loop.appends_to or ""}
+        self.collector = loop.scope.function
         self.types: dict[ast.expr, t.Type] = {}  # of expressions whose values are collected
         bound = {name for node in nodes_in(loop.node) for name in names_bound_by(node)}
         self.bound = bound - self.collected
@@ -105,13 +106,13 @@ class _LoopWalker(Walker):
 
     def by_bindings(self, scope: Scope, name: str) -> t.Type:
         """The type of a name; functions that are defined before the loop see those change that it binds."""
-        if scope is self.loop.scope.function and name in self.bound:
+        if scope is self.collector and name in self.bound:
             return t.Unknown(f"`{name}` is bound several times around the function")
         return super().by_bindings(scope, name)
 
     def bind_all(self, scope: Scope, env: t.Env) -> None:
         """Bind the names of a scope; those of the loop's function as they are when the loop begins."""
-        if scope is not self.loop.scope.function:
+        if scope is not self.collector:
             return super().bind_all(scope, env)
         loop, spans, path = self.loop, self.loop.module.span, path_to(self.loop)
         around = list(ancestors(loop.module, loop.node))
@@ -195,7 +196,7 @@ class _LoopWalker(Walker):
     def _start(self, name: str) -> t.Type:
         scope = self.loop.scope.binding(name)
         found = super().by_bindings(scope, name) if scope is not None else t.Nothing()
-        return found if scope is None or name in self.around[scope].names else t.Nothing()
+        return found if scope in self.around and name in self.around[scope].names else t.Nothing()
 
     def _walked(self, walk: Walk, env: t.Env) -> t.Type:
         """The type of the element of a walk."""

@@ -155,6 +155,11 @@ class Env:
         """The scope around the walked code whose names are found by their bindings."""
         return next((env.scope for env in self.chain() if env.lazy), None)
 
+    @property
+    def function(self) -> Scope | None:
+        """The scope of the function that the code stands in; None for the module."""
+        return next((env.scope for env in self.chain() if env.scope is not None), None)
+
     def holder_of(self, name: str) -> "Env":
         """The names of the function that binds a name."""
         return next((env for env in self.chain() if name in env.names), self)

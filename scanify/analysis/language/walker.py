@@ -16,19 +16,22 @@ class Walker(Statements):
     def __init__(self, project: ProjectFacts) -> None:
         super().__init__(project)
         self.around: dict[Scope, t.Env] = {}
+        self.constructors: dict[object, t.Env] = project.constructors
 
     def by_bindings(self, scope: Scope, name: str) -> t.Type:
         """The type of a name of a function that is not walked: any that it may be bound to.
 
         `name` may be a field of the object that a constructor makes: `self.scale`.
         """
-        if scope not in self.around:
+        constructs = scope.name == "__init__" and scope is not self.collector
+        around = self.constructors if constructs else self.around
+        if scope not in around:
             own = scope.params[0] if scope.name == "__init__" and scope.params else ""
-            self.around[scope] = t.Env(scope.module, {}, None, scope, lazy=True, own=own)
-            self.around[scope].names.update((each, self.parameter(scope, each)) for each in scope.params)
+            around[scope] = t.Env(scope.module, {}, None, scope, lazy=True, own=own)
+            around[scope].names.update((each, self.parameter(scope, each)) for each in scope.params)
             with self.silent():
-                self.bind_all(scope, self.around[scope])
-        return self.around[scope].names.get(name) or t.Unknown(f"`{name}` is bound in a way that is not followed")
+                self.bind_all(scope, around[scope])
+        return around[scope].names.get(name) or t.Unknown(f"`{name}` is bound in a way that is not followed")
 
     def bind_all(self, scope: Scope, env: t.Env) -> None:
         """Bind the names of a scope that is not walked."""

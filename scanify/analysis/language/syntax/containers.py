@@ -42,7 +42,7 @@ class Containers(Operators):
 
     def change(self, env: t.Env, node: ast.AST, holder_node: ast.expr, holder: t.Items, value: t.Type | None) -> None:
         """Note that a container gets another element; one that was made before the iteration must not."""
-        if self.is_collected(holder_node):
+        if self.is_collected(env, holder_node):
             return
         if not self.muted and not holder.own:
             self.effect(env.module, node, f"`{code_of(env.module, holder_node)}` is changed and was made before")
@@ -59,6 +59,6 @@ class Containers(Operators):
             case _:
                 self.note(env.module, node, "a container without a name of its own is changed")
 
-    def is_collected(self, node: ast.expr) -> bool:
-        """True of a list whose elements become ys."""
-        return isinstance(node, ast.Name) and node.id in self.collected
+    def is_collected(self, env: t.Env, node: ast.expr) -> bool:
+        """True of a list whose elements become ys; layers may have lists of the same names."""
+        return isinstance(node, ast.Name) and node.id in self.collected and env.function is self.collector

@@ -139,7 +139,7 @@ class Statements(Expressions):
         holder = t.without_none(self.evaluate(target.value, env))  # to store into None raises in a scan, too
         if isinstance(holder, t.Items) and holder.own and holder.kind != "tuple":
             self.note(env.module, target, "an element of a container is replaced")
-        elif not self.is_collected(target.value) and not (isinstance(holder, t.Unknown) and holder.noted):
+        elif not self.is_collected(env, target.value) and not (isinstance(holder, t.Unknown) and holder.noted):
             self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
         if isinstance(target.value, ast.Name):
             env.names[target.value.id] = t.Unknown(f"an element of `{target.value.id}` is replaced")

@@ -119,9 +119,9 @@ class Expressions(Calls):
     def _unchanged(self, holder: t.Env, name: str, value: t.Type) -> t.Type:
         """The value of a local name; a container that other code may hold, and change, has no known elements."""
         found = [each for each in t.options(value) if isinstance(each, t.Items) and t.is_changeable(each)]
-        known = name in self.collected or all(each.declared for each in found)
-        scope = next((each.scope for each in holder.chain() if each.scope is not None), None) if not known else None
-        if scope is not None and is_shared(scope, name):
+        scope = holder.function if not all(each.declared for each in found) else None
+        known = scope is None or (scope is self.collector and name in self.collected)
+        if scope is not None and not known and is_shared(scope, name):
             return t.Unknown(f"other code may change the container `{name}`")
         if isinstance(value, t.Items) and value.parts is not None and value.kind == "tuple":
             return replace(value, parts=tuple(map(t.held, value.parts)))
