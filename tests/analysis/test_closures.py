@@ -104,3 +104,25 @@ def test_what_is_bound_behind_a_loop_that_runs_again_is_read_in_it(where):
     code = CODE[: CODE.index("        function = {before}")].format(block="        return self.weight @ x")
     found = only(code + indent(f"function = jnp.sin\n{BEHIND[where].format('function = remember')}", " " * 8))
     assert not (isinstance(found, Plan) and found.safe), found
+
+
+BEFORE = {
+    "after the function that calls it": "function = jnp.sin\ndef call(value):\n    return function(value)\nfunction = remember",
+    "by a function in the function": "function = jnp.sin\ndef change():\n    nonlocal function\n    function = remember\n"
+    "change()\ncall = function",
+    "in a branch": "call = jnp.sin\nif x.ndim > 1:\n    call = remember",
+    "in a `try`": "try:\n    call = remember\nexcept ValueError:\n    call = jnp.sin",
+    "by `:=`": "print(call := remember)",
+    "in a list under another name": "calls = [jnp.sin]\nothers = calls\nothers[0] = remember\ncall = calls[0]",
+    "by unpacking": "call, *_ = remember, jnp.sin",
+}
+
+
+@pytest.mark.parametrize("where", BEFORE)
+def test_what_is_bound_before_the_loop_is_called_in_it(where):
+    code = CODE[: CODE.index("        function = {before}")].format(block="        return self.weight @ x")
+    loop = "for layer in self.layers:\n    x = layer(call(x))\nreturn x"
+    found = only(code + indent(f"{BEFORE[where]}\n{loop}", " " * 8))
+    assert not (isinstance(found, Plan) and found.safe), found
+    found = only(code + indent(f"call = jnp.sin\n{loop}", " " * 8))
+    assert isinstance(found, Plan) and found.safe

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable
 
 from scanify.analysis.language import types as t
-from scanify.analysis.language.names import bindings
+from scanify.analysis.language.names import bindings, is_bound_inside
 from scanify.analysis.language.syntax.statements import Statements
 from scanify.analysis.lower.scope import Scope
 from scanify.analysis.project_facts import ProjectFacts
@@ -31,6 +31,8 @@ class Walker(Statements):
             around[scope].names.update((each, self.parameter(scope, each)) for each in scope.params)
             with self.silent():
                 self.bind_all(scope, around[scope])
+        if is_bound_inside(scope, name):
+            return t.Unknown(f"a function in the function binds or changes `{name}`")
         return around[scope].names.get(name) or t.Unknown(f"`{name}` is bound in a way that is not followed")
 
     def bind_all(self, scope: Scope, env: t.Env) -> None:
