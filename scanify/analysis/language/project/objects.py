@@ -10,7 +10,7 @@ from scanify.analysis.language.names import bindings
 from scanify.analysis.language.syntax.containers import Containers
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.lower.nodes import by_kind
-from scanify.analysis.lower.scope import inner_scope
+from scanify.analysis.lower.scope import Scope, inner_scope
 from scanify.analysis.lower.text import dotted
 
 
@@ -149,9 +149,13 @@ class Objects(Containers):
         if method is None:
             return None
         scope = inner_scope(method[0].module, method[1])
-        attribute = f"{next(iter(scope.params), '')}.{name}"
-        stores = any(attribute in names for _, names in bindings(scope))
-        return self.by_bindings(scope, attribute) if stores else None
+        if not _stores(scope, name):
+            return None
+        for owner in self.classes.lineage(cls):
+            for other in self.classes.methods(owner).values():
+                if other is not method[1] and _stores(inner_scope(owner.module, other), name):
+                    return t.Unknown(f"`{name}` is stored in several functions")
+        return self.by_bindings(scope, f"{scope.params[0]}.{name}")
 
     def _as_stored(self, cls: Definition, name: str, value: t.Type) -> t.Type:
         """The type of a field, unless other code may put something else there."""
@@ -187,6 +191,11 @@ class Objects(Containers):
             calls = (call for module in modules for call in by_kind(module.tree).get(ast.Call, ()))
             exchanged[name] = any(_may_exchange(call, name) for call in calls)
         return exchanged[name]
+
+
+def _stores(scope: Scope, name: str) -> bool:
+    """True if a method stores a field of its object."""
+    return any(f"{self}.{name}" in names for self in scope.params[:1] for _, names in bindings(scope))
 
 
 def _may_exchange(call: ast.Call, name: str) -> bool:

@@ -192,6 +192,8 @@ class Expressions(Calls):
                 return t.Static(text if (text or "").startswith(t.GIVEN) else None)
             case t.Items(kind=kind, element=element) if isinstance(node.slice, ast.Slice):
                 return t.Items(kind, None, element, self.own)
+            case t.Items(kind=kind) if kind != "dict" and not t.is_static(index):
+                return self.note(module, node, why_of(node.slice, index))
             case t.Items(element=element):
                 return element or t.Unknown("nothing shows its elements")
             case t.LibraryObject(qualname="jax.at"):
