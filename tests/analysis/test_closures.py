@@ -126,3 +126,28 @@ def test_what_is_bound_before_the_loop_is_called_in_it(where):
     assert not (isinstance(found, Plan) and found.safe), found
     found = only(code + indent(f"call = jnp.sin\n{loop}", " " * 8))
     assert isinstance(found, Plan) and found.safe
+
+
+STORES = {
+    "by a method": "self.call = jnp.sin\n        self.setup()\n\n    def setup(self):\n        self.call = remember",
+    "in a branch": "self.call = jnp.sin\n        if key is None:\n            self.call = remember",
+    "by its name": "self.call = jnp.sin\n        object.__setattr__(self, 'call', remember)",
+    "by a loop": "for self.call in (jnp.sin, remember):\n            pass",
+    "through another name": "call = jnp.sin\n        call = remember\n        self.call = call",
+    "as an element": "calls = {'sin': jnp.sin}\n        calls['other'] = remember\n        self.call = calls['other']",
+    "by adding to a tuple": "self.calls = (jnp.sin,)\n        self.calls += (remember,)\n        self.call = self.calls[1]",
+}
+
+
+@pytest.mark.parametrize("where", STORES)
+def test_what_a_constructor_stores_is_called(where):
+    code = CODE.format(block="        return self.call(self.weight @ x)", before="1", after="1", argument="x")
+    code = code.replace("        return call(x)", "        return x").replace(
+        "    weight: jax.Array\n", "    weight: jax.Array\n    call: object\n"
+    )
+    stored = "        self.weight = jr.normal(key, (8, 8))\n        {}\n\n    def __call__"
+    for store, safe in ((STORES[where], False), ("self.call = jnp.sin", True)):
+        found = only(
+            code.replace("        self.weight = jr.normal(key, (8, 8))\n\n    def __call__", stored.format(store))
+        )
+        assert (isinstance(found, Plan) and found.safe) is safe, found

@@ -44,7 +44,7 @@ class Walker(Statements):
         """Join the types that one node binds to names with those they have; with `surely` they have those alone."""
         inner = env.copy()
         match node:
-            case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.FunctionDef():
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign(target=ast.Name()) | ast.FunctionDef():
                 self.statement(node, inner, [])
             case ast.Expr(value=value):
                 if any(isinstance(each, t.Items) for name in names for each in t.options(env.names.get(name))):

@@ -10,8 +10,8 @@ from scanify.analysis.language.names import bindings
 from scanify.analysis.language.syntax.containers import Containers
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.lower.nodes import by_kind
-from scanify.analysis.lower.scope import Scope, inner_scope
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.scope import Scope, inner_scope, own_nodes
+from scanify.analysis.lower.text import called, dotted
 
 
 class Objects(Containers):
@@ -149,6 +149,8 @@ class Objects(Containers):
         if method is None:
             return None
         scope = inner_scope(method[0].module, method[1])
+        if any((called(node) or "").endswith(("setattr", "setattr__")) for node in own_nodes(scope.node)):
+            return t.Unknown("a constructor stores fields by computed names")
         if not _stores(scope, name):
             return None
         for owner in self.classes.lineage(cls):

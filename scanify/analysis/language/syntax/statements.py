@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from scanify.analysis.language import tables
 from scanify.analysis.language import types as t
 from scanify.analysis.language.base import code_of
+from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.language.syntax.values import Expressions
 from scanify.analysis.lower.bound import names_bound_by
 from scanify.analysis.lower.nodes import nodes_in
@@ -117,7 +118,7 @@ class Statements(Expressions):
                 name = f"{own}.{target.attr}"
                 env.names[name] = t.join([env.names.get(name), value])
             case ast.Subscript():
-                self._store_item(target, env)
+                self._store_item(target, value, env)
             case _:
                 self.effect(env.module, target, f"the body assigns to `{code_of(env.module, target)}`")
 
@@ -135,14 +136,17 @@ class Statements(Expressions):
         for each, part in zip(targets, parts, strict=True):
             self.bind(each, part, env)
 
-    def _store_item(self, target: ast.Subscript, env: t.Env) -> None:
-        holder = t.without_none(self.evaluate(target.value, env))  # to store into None raises in a scan, too
-        if isinstance(holder, t.Items) and holder.own and holder.kind != "tuple":
-            self.note(env.module, target, "an element of a container is replaced")
-        elif not self.is_collected(env, target.value) and not (isinstance(holder, t.Unknown) and holder.noted):
-            self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
-        if isinstance(target.value, ast.Name):
-            env.names[target.value.id] = t.Unknown(f"an element of `{target.value.id}` is replaced")
+    def _store_item(self, target: ast.Subscript, value: t.Type, env: t.Env) -> None:
+        index = self.evaluate(target.slice, env)
+        match t.without_none(self.evaluate(target.value, env)):  # to store into None raises in a scan, too
+            case t.Items(kind="list" | "dict") as holder:
+                if not t.is_static(index):
+                    self.note(env.module, target, why_of(target.slice, index))
+                self.change(env, target, target.value, holder, value)
+            case t.Unknown(noted=True):
+                pass
+            case _ if not self.is_collected(env, target.value):
+                self.effect(env.module, target, f"`{code_of(env.module, target.value)}` is changed in place")
 
     def _augmented(self, node: ast.AugAssign, env: t.Env) -> None:
         value = self.evaluate(node.value, env)
