@@ -21,23 +21,16 @@ _WRITTEN = frozenset({"len", "list", "range"})
 
 
 def by_own_builtins(index: Index, module: Module, loops: Iterable[Loop]) -> list[Loop]:
-    """The loops of a file; those which read or need a name that may not be Python's own here have that as a problem."""
+    """Return the loops of a file; those which read or need a name that may not be Python's own have a problem."""
     others = index.rebound_builtins(module)
-    if not others & (_READ | _WRITTEN):
-        return list(loops)
-    return [_judged(loop, others) for loop in loops]
+    return [_with_problem(loop, others) if others & (_READ | _WRITTEN) else loop for loop in loops]
 
 
-def _judged(loop: Loop, others: frozenset[str]) -> Loop:
-    if loop.problem is not None:
+def _with_problem(loop: Loop, others: frozenset[str]) -> Loop:
+    read = [each for each in nodes_in(loop.node) if isinstance(each, ast.Name) and each.id in others & _READ]
+    name = next(iter((*(each.id for each in read), *sorted(others & _WRITTEN))), None)
+    if loop.problem is not None or name is None:
         return loop
-    for node in nodes_in(loop.node):
-        if isinstance(node, ast.Name) and node.id in others & _READ:
-            return replace(loop, problem=_problem(node.id, node))
-    written = next(iter(sorted(others & _WRITTEN)), None)
-    return loop if written is None else replace(loop, problem=_problem(written, loop.node))
-
-
-def _problem(name: str, node: ast.AST) -> Problem:
     reason = f"`{name}` may not be Python's own here: a star import or a patch of `builtins` may bring another one"
-    return Problem("SCN213", reason, node, f"import by name what you need, so that `{name}` is Python's own")
+    remedy = f"import by name what you need, so that `{name}` is Python's own"
+    return replace(loop, problem=Problem("SCN213", reason, read[0] if read else loop.node, remedy))

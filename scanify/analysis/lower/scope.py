@@ -64,15 +64,20 @@ class Scope:
     def locals(self) -> frozenset[str]:
         return frozenset(self._bound - self.globals - self.nonlocals) | frozenset(self.params)
 
-    @property
+    @cached_property
     def globals(self) -> frozenset[str]:
         """The names that this scope declares `global`."""
-        return self._declared[0]
+        return self._declared("global ", ast.Global)
 
-    @property
+    @cached_property
     def nonlocals(self) -> frozenset[str]:
         """The names that this scope declares `nonlocal`."""
-        return self._declared[1]
+        return self._declared("nonlocal ", ast.Nonlocal)
+
+    def _declared(self, word: str, kind: type[ast.Global | ast.Nonlocal]) -> frozenset[str]:
+        if not self.module.writes(word) or not isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):
+            return frozenset()
+        return frozenset(name for node in own_nodes(self.node) if isinstance(node, kind) for name in node.names)
 
     @cached_property
     def method(self) -> "Scope | None":
@@ -158,20 +163,6 @@ class Scope:
         if isinstance(self.node, COMPREHENSIONS):  # `:=` in it binds in the function around
             bound = names_in(level.target for level in self.node.generators)
         return bound
-
-    @cached_property
-    def _declared(self) -> tuple[frozenset[str], frozenset[str]]:
-        named = self.module.writes("global ") or self.module.writes("nonlocal ")
-        if not named or not isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):
-            return frozenset(), frozenset()
-        given: set[str] = set()
-        outer: set[str] = set()
-        for node in own_nodes(self.node):
-            if isinstance(node, ast.Global):
-                given.update(node.names)
-            elif isinstance(node, ast.Nonlocal):
-                outer.update(node.names)
-        return frozenset(given), frozenset(outer)
 
 
 def parameters(node: ast.AST) -> tuple[ast.arg, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Container
 from typing import TypeVar
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import children
+from scanify.analysis.lower.nodes import nodes_in
 
 _MADE = "_made_in_lowering"
 Node = TypeVar("Node", bound=ast.AST)
@@ -117,30 +117,17 @@ def pure(node: ast.expr | None) -> bool:
 
 
 def label(node: ast.expr) -> bool:
-    """Whether an expression is a name made of numbers: `f"block{i}"`, `str(i)`, `"block" + str(i)`, `"block%d" % i`."""
+    """True if an expression is a name made of numbers: `f"block{i:02d}"`, `"block" + str(i)`, `"block%d" % i`."""
     match node:
-        case ast.Constant():
-            return isinstance(node.value, str)
-        case ast.JoinedStr():
-            return all(map(_formatted, node.values))
-        case ast.Call() if called(node) == "str":
-            inner = only_argument(node)
-            return inner is not None and arithmetic(inner)
-        case ast.BinOp(op=ast.Add()):
-            return label(node.left) and label(node.right)
-        case ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str())):
-            return arithmetic(node.right)
+        case ast.JoinedStr(values):
+            parts = [each for each in nodes_in(node) if isinstance(each, ast.FormattedValue)]
+            return all(each in values and arithmetic(each.value) for each in parts)
+        case ast.BinOp(left, ast.Add() | ast.Mod(), right):
+            return label(left) and (label(right) or arithmetic(right))
+        case ast.Call(ast.Name("str"), [number], []):
+            return arithmetic(number)
         case _:
-            return False
-
-
-def _formatted(part: ast.expr) -> bool:
-    """`{i}`, `{i + 1:02d}`."""
-    if isinstance(part, ast.Constant):
-        return True
-    if not isinstance(part, ast.FormattedValue) or not arithmetic(part.value):
-        return False
-    return part.format_spec is None or all(isinstance(each, ast.Constant) for each in children(part.format_spec))
+            return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def singular(container: str, otherwise: str = "") -> str:
