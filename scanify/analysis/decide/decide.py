@@ -99,7 +99,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
         call=_with_owner(project, fact, in_call),
         taken=project.index.words(loop.module.path),
         obligations=each_once(obligations),
-        notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *kept))),
+        notes=tuple(dict.fromkeys((*fact.body.notes, *kept))),
         rule=_rule(fact, alike),
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
         mapped=Mapped(loop.code(loop.element), loop.appends_to) if loop.element is not None else None,

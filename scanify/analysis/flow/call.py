@@ -11,52 +11,35 @@ from scanify.analysis.plan import Argument, LayerCall
 
 
 def layer_call(loop: Loop, layer: Walk, carry: Sequence[str], targets: set[str]) -> LayerCall | None:
-    """The call, where the body is `carry = layer.method(carry, ...)` with arguments that need no local function.
+    """Return the call if the body is `carry = layer.method(carry, ...)` with arguments that need no local function.
 
-    Of a loop that gives elements: where the element is `layer.method(...)`. The class is not asked for here.
+    Of a loop that gives elements: if the element is `layer.method(...)`. The class is not looked up here.
     """
-    if not isinstance(layer.target, ast.Name):
+    first: list[str] = []
+    call: ast.AST | None = loop.element
+    match loop.body:
+        case [ast.Assign([ast.Name(name)], value)] if loop.element is None and (name,) == tuple(carry):
+            first, call = [name], value
+    if loop.element is not None and loop.index is not None and loop.index.read:
         return None
-    first: str | None = None
-    call: ast.expr | None = loop.element
-    if loop.element is None:
-        if len(carry) != 1 or len(loop.body) != 1:
-            return None
-        match loop.body[0]:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == carry[0]:
-                first, call = name, value
-            case _:
-                return None
-    elif loop.index is not None and loop.index.read:
+    if not isinstance(layer.target, ast.Name) or not isinstance(call, ast.Call) or _in_parentheses(loop, call):
         return None
-    if not isinstance(call, ast.Call) or not (call.args or call.keywords) or _in_parentheses(loop, call):
-        return None
-    method = _method(call, layer.target.id)
-    if method is None:
-        return None
+    name, _, method = (dotted(call.func) or "").partition(".")
     rest: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-    if first is not None:
-        if not call.args or dotted(call.args[0]) != first:
-            return None
-        rest = rest[1:]
-    own = targets | ({first} if first is not None else set())
-    arguments = _arguments(loop, rest, own, layer)
-    return LayerCall(method, None, arguments) if arguments is not None else None
+    if (
+        not rest
+        or name != layer.target.id
+        or "." in method
+        or [dotted(each) for each in call.args[: len(first)]] != first
+    ):
+        return None
+    arguments = _arguments(loop, rest[len(first) :], targets.union(first), layer)
+    return LayerCall(method or "__call__", None, arguments) if arguments is not None else None
 
 
 def _in_parentheses(loop: Loop, call: ast.Call) -> bool:
-    """Whether a call stands in parentheses of its own, as one does that is to have a comment in it."""
-    span, text = loop.module.span(call), loop.module.text
-    return loop.element is None and text[: span.start].rstrip(" \t").endswith("(")
-
-
-def _method(call: ast.Call, layer: str) -> str | None:
-    name = dotted(call.func)
-    if name == layer:
-        return "__call__"
-    if name is not None and name.startswith(f"{layer}.") and name.count(".") == 1:
-        return name.rpartition(".")[2]
-    return None
+    """True if a call stands in parentheses of its own, as one does that is to have a comment in it."""
+    return loop.element is None and loop.module.text[: loop.module.span(call).start].rstrip(" \t").endswith("(")
 
 
 def _arguments(

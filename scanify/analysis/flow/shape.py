@@ -71,7 +71,6 @@ class LoopShape:
     only_sums: bool
     problems: tuple[Problem, ...]
     obligations: tuple[str, ...]
-    notes: tuple[str, ...] = ()
 
     @property
     def collections(self) -> tuple[Collection, ...]:
@@ -121,9 +120,7 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
     free = [name for name in names.read_first if name not in own and name not in layers]
     local = _locals_around(loop)
     problems = _problems(loop, layer, names, carry, read, gathered, exits, starts, after)
-    obligations: list[str] = []
-    if last.unset:
-        obligations.append(f"the loop has a layer to walk: else `{last.unset[0]}` has no value after it")
+    unset = [f"the loop has a layer to apply: else `{name}` has no value after it" for name in last.unset[:1]]
     return LoopShape(
         loop=loop,
         layer=layer,
@@ -146,7 +143,7 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
         call=layer_call(loop, layer, carry, set(targets)) if not gathered.names else None,
         only_sums=only_sums(loop, carry),
         problems=tuple(problems),
-        obligations=tuple(dict.fromkeys(obligations)),
+        obligations=tuple(unset),
     )
 
 

@@ -72,7 +72,6 @@ def _plan(project: ProjectFacts, seen: LinenLoop, shape: LoopShape, names: Renam
         call=shape.call,
         taken=project.index.words(module.path),
         obligations=tuple(_obligations(project, seen, shape, names)),
-        notes=shape.notes,
         rule="SCN105" if shape.collections else "SCN101",
         collections=shape.collections,
         unset=shape.unset,

@@ -1,7 +1,7 @@
 """The head of a loop: what it walks in step, in which order, and what each target is bound to."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from scanify.analysis.index.module import Module
@@ -10,6 +10,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Scope
 from scanify.analysis.lower.text import called, code, container_text, made, only_argument
 
+_STEPS = ("zip", "enumerate")
 _COPIES = ("list", "tuple", "iter")  # `iter(layers)` in the head itself is as good as `layers`
 _THROUGH = (*_COPIES, "reversed")
 _GIVE_ELEMENTS = frozenset((*_THROUGH, "filter", "map", "set", "frozenset", "sorted", "zip", "enumerate"))
@@ -24,15 +25,6 @@ class Head:
     walks: tuple[Walk, ...]
     index: Index | None = None
     problem: Problem | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class _Pair:
-    """A target and what it walks; `cut` where that is an argument of a `zip` which ends with the shortest."""
-
-    target: ast.expr
-    source: ast.expr
-    cut: bool = False
 
 
 class HeadReader:
@@ -56,66 +48,50 @@ class HeadReader:
         return f"({text})" if bare and bare == self.module.span(node).start else text
 
     def read(self, target: ast.expr, walked: ast.expr) -> Head:
-        name = self.builtin(walked)
-        if isinstance(walked, ast.Call) and name in ("zip", "enumerate"):
-            try:
-                pairs, counters = self._columns(target, walked, cut=False)
-            except _NotRead as problem:
-                walks = tuple(self._unread(_Pair(target, walked)))
-                return Head(walks, problem=Problem("SCN213", str(problem), walked, _WALK_LIST))
-            return self._head(pairs, counters, walked)
-        if name == "range":
+        if self.builtin(walked) == "range":
             return Head((), Index(target, self.numbers_text(walked), numbers=walked))
-        return self._named(target, walked) or Head((self.walk(_Pair(target, walked)),))
-
-    # -- `zip` and `enumerate`, in each other ------------------------------------------------------------------------
-
-    def _columns(self, target: ast.expr, call: ast.Call, cut: bool) -> tuple[list[_Pair], list[Index]]:
-        """The pairs that a call walks, and the counters in it."""
-        if self.builtin(call) == "enumerate":
-            return self._enumerated(target, call, cut)
-        if any(isinstance(each, ast.Starred) for each in call.args):
-            raise _NotRead("`zip` is given a starred argument")
-        if not isinstance(target, ast.Tuple | ast.List) or len(target.elts) != len(call.args):
-            raise _NotRead("the targets do not match what `zip` walks")
-        if any(isinstance(each, ast.Starred) for each in target.elts):
-            raise _NotRead("a target of `zip` is starred")
-        cut = (cut or not call.keywords) and len(call.args) > 1  # `strict=...`
-        pairs: list[_Pair] = []
-        counters: list[Index] = []
-        for each, source in zip(target.elts, call.args, strict=True):
-            inside, counted = self._column(each, source, cut)
-            pairs += inside
-            counters += counted
-        return pairs, counters
-
-    def _column(self, target: ast.expr, source: ast.expr, cut: bool) -> tuple[list[_Pair], list[Index]]:
-        if isinstance(source, ast.Call) and self.builtin(source) in ("zip", "enumerate"):
-            if not isinstance(target, ast.Tuple | ast.List):
-                return [_Pair(target, source, cut)], []
-            return self._columns(target, source, cut)
-        if _viewed(source, "items") is not None:
-            raise _NotRead("`items()` is walked beside something else")
-        return [_Pair(target, source, cut)], []
-
-    def _enumerated(self, target: ast.expr, call: ast.Call, cut: bool) -> tuple[list[_Pair], list[Index]]:
-        if not isinstance(target, ast.Tuple | ast.List) or len(target.elts) != 2:
-            raise _NotRead("the target of `enumerate` is not a pair")
-        if not call.args or any(isinstance(each, ast.Starred) for each in (*call.args, *target.elts)):
-            raise _NotRead("what `enumerate` walks is not shown")
-        pairs, counters = self._column(target.elts[1], call.args[0], cut)
-        first = next((each.value for each in call.keywords if each.arg == "start"), None)
-        first = call.args[1] if len(call.args) > 1 else first
-        return pairs, [*counters, Index(target.elts[0], "", first=first)]
-
-    def _head(self, pairs: Sequence[_Pair], counters: Sequence[Index], walked: ast.expr) -> Head:
-        numbers = [each for each in pairs if self._counts(each.source)]
+        if not isinstance(walked, ast.Call) or self.builtin(walked) not in _STEPS:
+            return self._named(target, walked) or Head((self.walk(target, walked),))
+        try:
+            parts = list(self._parts(target, walked, cut=False))
+        except _NotRead as problem:
+            walks = list(self._unread(target, walked))
+            return Head(tuple(walks), problem=Problem("SCN213", str(problem), walked, _WALK_LIST))
+        walks = [each for each in parts if isinstance(each, Walk)]
+        counters = [each for each in parts if isinstance(each, Index)]
         if len(counters) > 1:
-            return Head(tuple(map(self.walk, pairs)), problem=Problem("SCN213", "the loop has two counters", walked))
-        if counters or len(numbers) != 1 or not isinstance(numbers[0].target, ast.Name) or len(pairs) < 2:
-            return Head(tuple(map(self.walk, pairs)), counters[0] if counters else None)
-        index = Index(numbers[0].target, self.numbers_text(numbers[0].source), numbers=numbers[0].source)
-        return Head(tuple(self.walk(each) for each in pairs if each is not numbers[0]), index)
+            return Head(tuple(walks), problem=Problem("SCN213", "the loop has two counters", walked))
+        numbers = [each for each in walks if self._counts(each.source)]
+        if not counters and len(numbers) == 1 and isinstance(numbers[0].target, ast.Name) and len(walks) > 1:
+            walks.remove(numbers[0])
+            source = numbers[0].source
+            counters = [Index(numbers[0].target, self.numbers_text(source), numbers=source)]
+        return Head(tuple(walks), counters[0] if counters else None)
+
+    def _parts(self, target: ast.expr, call: ast.Call, cut: bool) -> Iterator[Walk | Index]:
+        """The walks and the counters of a `zip` or an `enumerate`, and of those in it."""
+        targets = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        name, sources = self.builtin(call), call.args
+        if name == "enumerate":
+            if len(targets) != 2 or not sources:
+                raise _NotRead("the target of `enumerate` is not a pair")
+            start = [*sources[1:], *(each.value for each in call.keywords if each.arg == "start")]
+            yield Index(targets[0], "", first=start[0] if start else None)
+            targets, sources = targets[1:], sources[:1]
+        elif len(targets) != len(sources):
+            raise _NotRead("the targets do not match the arguments of `zip`")
+        else:
+            cut = (cut or not call.keywords) and len(sources) > 1  # `strict=...`
+        if any(isinstance(each, ast.Starred) for each in (*targets, *sources)):
+            raise _NotRead(f"`{name}` has a starred argument or target")
+        for each, source in zip(targets, sources, strict=True):
+            inside = isinstance(each, ast.Tuple | ast.List) and self.builtin(source) in _STEPS
+            if inside and isinstance(source, ast.Call):
+                yield from self._parts(each, source, cut)
+            elif _viewed(source, "items") is not None:
+                raise _NotRead("the loop iterates over `items()` alongside something else")
+            else:
+                yield self.walk(each, source, cut)
 
     def _counts(self, source: ast.expr) -> bool:
         """`range(n)`, `reversed(range(n))`: the loop's counter, as far as it goes."""
@@ -138,17 +114,17 @@ class HeadReader:
             return None
         names = made(ast.Call(made(ast.Name("list", ast.Load()), walked), [source], []), walked)
         values = made(ast.Call(made(ast.Attribute(source, "values", ast.Load()), walked), [], []), walked)
-        layers = self.walk(_Pair(target.elts[1], values))
+        layers = self.walk(target.elts[1], values)
         if not isinstance(target.elts[0], ast.Name):
-            return Head((layers, self.walk(_Pair(target.elts[0], names))))
+            return Head((layers, self.walk(target.elts[0], names)))
         return Head((layers,), Index(target.elts[0], self.text(names), numbers=names))
 
     # -- one walk ------------------------------------------------------------------------------------------------
 
-    def walk(self, pair: _Pair) -> Walk:
-        """How one thing is walked."""
-        source, text = pair.source, self.text(pair.source)
-        walk = Walk(pair.target, source, source, text, text, text, cut=pair.cut)
+    def walk(self, target: ast.expr, source: ast.expr, cut: bool = False) -> Walk:
+        """Return how a target iterates over a source; `cut` in a `zip` that ends with the shortest."""
+        text = self.text(source)
+        walk = Walk(target, source, source, text, text, text, cut=cut)
         bases = tuple(self.bases(source))
         if len(bases) > 1:
             text = f"[{', '.join(f'*{self.text(each)}' for each in bases)}]"
@@ -166,16 +142,16 @@ class HeadReader:
                 return replace(walk, base=viewed, bases=(viewed,), counted=counted, order=order, via=via, beside=beside)
         if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
             return self._sliced(walk, source, source.slice)
-        return next(self._unread(pair), walk)
+        return next(self._unread(target, source), walk)
 
-    def _unread(self, pair: _Pair) -> Iterator[Walk]:
+    def _unread(self, target: ast.expr, source: ast.expr) -> Iterator[Walk]:
         """The containers whose elements an expression may give in a way that is not followed: `sorted(layers)`."""
-        text = self.text(pair.source)
-        via = (called(pair.source) or "").rpartition(".")[2]
-        for part in self._containers(pair.source) if container_text(pair.source) is None else ():
+        text = self.text(source)
+        via = (called(source) or "").rpartition(".")[2]
+        for part in self._containers(source) if container_text(source) is None else ():
             viewed = _viewed(part, "items") or _viewed(part, "values")
             how = "values" if viewed is not None else via
-            yield Walk(pair.target, pair.source, viewed or part, text, text, text, Order.OTHER, how)
+            yield Walk(target, source, viewed or part, text, text, text, Order.OTHER, how)
 
     def _containers(self, node: ast.expr) -> Iterator[ast.expr]:
         match node:
@@ -206,7 +182,7 @@ class HeadReader:
 
     def _through(self, walk: Walk, inner: ast.expr, name: str) -> Walk:
         """A walk of what a list is copied to, or of a list backwards: `list(layers[1:])`, `reversed(layers)`."""
-        below = self.walk(_Pair(walk.target, inner, walk.cut))
+        below = self.walk(walk.target, inner, walk.cut)
         known = below.order is not Order.OTHER
         via = below.via if below.via == "values" or (known and name in _COPIES and below.via) else name
         if name == "reversed":
@@ -220,8 +196,8 @@ class HeadReader:
         return replace(below, source=walk.source, text=text, beside=beside, via=via)
 
     def _sliced(self, walk: Walk, source: ast.Subscript, part: ast.Slice) -> Walk:
-        below = self.walk(_Pair(walk.target, source.value, walk.cut))
-        backwards = part.lower is part.upper is None and _is_minus_one(part.step)
+        below = self.walk(walk.target, source.value, walk.cut)
+        backwards = part.lower is part.upper is None and part.step is not None and ast.unparse(part.step) == "-1"
         order = Order.REVERSED if backwards and below.order is Order.WHOLE else Order.SLICE
         if below.order is Order.OTHER:
             return replace(walk, base=source.value, bases=(source.value,), order=Order.SLICE)
@@ -250,10 +226,6 @@ class HeadReader:
 
 class _NotRead(Exception):
     """A head that is not understood; its text says why."""
-
-
-def _is_minus_one(node: ast.expr | None) -> bool:
-    return node is not None and ast.unparse(node) == "-1"
 
 
 def _viewed(node: ast.AST, view: str) -> ast.expr | None:
