@@ -1,4 +1,4 @@
-"""What the layers are called in the tree of variables, before and after; and what else has such a name."""
+"""The names of the layers in the tree of variables, before and after; and other texts with such a name."""
 
 import ast
 import re
@@ -51,7 +51,7 @@ def layer_name(node: ast.expr, number: str) -> RenamedLayers | None:
 
 
 def _parts(node: ast.expr, number: str) -> Iterator[str | int | None]:
-    """Yield the texts that a name is put together of, and what is added to the number; None for any other part."""
+    """Yield the texts that a name consists of, and the number that is added to `i`; None for any other part."""
     match node:
         case ast.Constant(value=str(text)):
             yield text

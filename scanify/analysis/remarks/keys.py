@@ -1,4 +1,4 @@
-"""Which expressions are one random key, or a plain array, by the syntax that shows it."""
+"""Expressions that are one random key, or a plain array, by their syntax and by names."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ from scanify.analysis.lower.scope import parameters
 from scanify.analysis.remarks.view import View, bindings
 
 _DEEPEST = 8  # names and calls that are made of one another
-# `key_mask` is no key, and `sort_key` none of random numbers.
+# `key_mask` is no key, and `sort_key` is no random one.
 _OF = r"(drop\w*|sampl\w*|noise|init|random|prng|layers?|model|train\w*|step)_"
 _ONE_KEY = re.compile(rf"(\w+_)?rng\d*|({_OF})?(sub)?key\d*")
 _MANY_KEYS = re.compile(rf"(\w+_)?rngs\d*|({_OF})?(sub)?keys\d*")
@@ -51,7 +51,7 @@ def _binds_key(view: View, name: ast.Name, statement: ast.AST, value: ast.expr |
 
 
 def _is_declared_key(view: View, parameter: ast.arg, names: re.Pattern[str]) -> bool:
-    """True if a parameter is annotated as a key, or has no annotation but that of an array and one of some names."""
+    """True if a parameter is annotated as a key, or has one of some names and no annotation but an array's."""
     said = _type(parameter.annotation)
     attends = any(each.arg in _OF_ATTENTION for each in parameters(next(view.functions_around(parameter))))
     called_key = (not said or said in ARRAY_TYPES) and names.fullmatch(parameter.arg) is not None and not attends

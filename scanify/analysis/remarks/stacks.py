@@ -1,4 +1,4 @@
-"""Which expressions are stacks of layers, by what they are made of or declared as."""
+"""Expressions that are stacks of layers, by how they are made or declared."""
 
 import ast
 
@@ -17,7 +17,7 @@ _DEEPEST = 5  # names and fields that are given one another
 
 
 def kind_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int = 0) -> str | None:
-    """Return what kind of a stack an expression is; None if it is none, or if that is not shown."""
+    """Return the kind of stack that an expression is; None if it is not shown to be one."""
     match node:
         case _ if depth > _DEEPEST:
             return None
@@ -45,7 +45,7 @@ def kind_declared(project: ProjectFacts, module: Module, annotation: ast.expr | 
 
 
 def field_kind(project: ProjectFacts, owner: Definition, attribute: str, depth: int = 0) -> str | None:
-    """Return what kind of a stack objects of a class have in a field, as it is declared or assigned."""
+    """Return the kind of stack that objects of a class have in a field, by its annotation or its values."""
     declared = project.classes.fields(owner).get(attribute)
     if declared is not None and (kind := kind_declared(project, declared.owner.module, declared.statement.annotation)):
         return kind

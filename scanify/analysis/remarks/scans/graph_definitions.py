@@ -24,9 +24,8 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
     around = nodes_in(*list(view.functions_around(call))[-1:])
     stacks = any(isinstance(each, ast.Call) and _stacks(view, each) for each in around)
     if stacks and _is_of_first(view, definition) and not any(map(_compares, around)):
-        reason = (
-            f"all layers get the graph definition of the first, `{view.code(definition)}`: what is no array may differ"
-        )
+        first = view.code(definition)
+        reason = f"all layers get the graph definition of the first, `{first}`: what is no array may differ"
         yield view.remark(call, RULE, reason, _REMEDY, definition)
 
 

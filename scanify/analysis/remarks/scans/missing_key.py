@@ -24,11 +24,8 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
             continue
         number, more = split
         if 0 < more < left_out and 0 < _taken(view, given, keys) < left_out and _is_mapped(view, call.func):
-            text, few = view.code(number), left_out - more
-            some = "one layer fewer" if few == 1 else f"{few} layers fewer"
-            reason = (
-                f"{some} than `{text}`: of `{text} + {more}` keys the slice `{view.code(given)}` leaves out {left_out}"
-            )
+            text, part = view.code(number), view.code(given)
+            reason = f"`{part}` leaves out {left_out} of `{text} + {more}` keys: it builds fewer than `{text}` layers"
             remedy = f"split the key into `{text} + {left_out}`, or leave out {more}"
             yield view.remark(given, RULE, reason, remedy, made)
 

@@ -11,6 +11,7 @@ from scanify.analysis.remarks.scans.forms import LAX, LIFTED, REMATS, function_o
 from scanify.analysis.remarks.view import View, argument, names_read
 
 RULE = "SCN332"
+_AROUND = "is around the scan: all layers are run again and keep all that they keep"
 _INSIDE = (
     "`jax.checkpoint` the function that is scanned: `jax.lax.scan(jax.checkpoint(f, prevent_cse=False), x, layers)`"
 )
@@ -25,10 +26,7 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
         inner = view.value(call.args[0])
         lifted = isinstance(inner, ast.Call) and function_of(view, inner) in LIFTED and inner.args
         if lifted and isinstance(inner, ast.Call) and not _is_rematerialised(view, inner.args[0]):
-            reason = (
-                f"`{view.code(call.func)}` is around the scan: all layers are run again and keep all that they keep"
-            )
-            yield view.remark(call, RULE, reason, _LIFTED)
+            yield view.remark(call, RULE, f"`{view.code(call.func)}` {_AROUND}", _LIFTED)
     elif known in LAX:
         body, function = body_of(view, call), argument(call, 0, "f")
         if body is None or function is None or not body.over_layers or _is_rematerialised(view, function):
@@ -36,8 +34,7 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
         around = next(view.functions_around(call), None)
         remat = _remat_of(view, around) if around is not None else None
         if remat is not None:
-            reason = "`jax.checkpoint` is around the scan: all layers are run again and keep all that they keep"
-            yield view.remark(call, RULE, reason, _INSIDE, remat)
+            yield view.remark(call, RULE, f"`jax.checkpoint` {_AROUND}", _INSIDE, remat)
 
 
 def _is_rematerialised(view: View, function: ast.expr) -> bool:
