@@ -2,18 +2,15 @@
 
 import re
 
-# Functions that run layers one after another, build them stacked, or choose what is computed again, and optimisers
-# that begin with parameters.
-_TELLING = re.compile(
-    r"\b(scan|remat_scan|scan_via|fold|fold_via|nnx|save\w*_these_names|ScanCheckpointPolicy)\b"
-    r"|vmap|(opt\w*|tx|\))\.init\("
-)
+# Functions that run layers one after another, build them stacked, or choose what is computed again.
+_SCANS = ("scan", "fold(", "fold_via", "nnx", "vmap", "_these_names", "ScanCheckpointPolicy")
+_OPTIMISER = re.compile(r"(opt\w*|tx|\))\.init\(")
 _STACKS = ("Stacked", "BlockSeq")
 
 
 def may_have_remarks(text: str) -> bool:
     """True if there is a word in a file that a remark is about."""
-    return _TELLING.search(text) is not None
+    return any(word in text for word in _SCANS) or (".init(" in text and _OPTIMISER.search(text) is not None)
 
 
 def may_know_stacks(text: str) -> bool:
