@@ -17,7 +17,6 @@ SHOWN = {
     "extended": f"self.layers = []\nself.layers.extend({MANY})",
     "one name for a layer": "layers = []\nfor k in jr.split(key, n):\n    block = Block(8, key=k)\n"
     "    layers.append(block)\nself.layers = layers",
-    "in a sequential": f"self.layers = eqx.nn.Sequential({MANY})",
     "function of the project": "self.layers = many(n, key)",
     "read in an inner function": f"layers = {MANY}\ndef first():\n    return layers[0]\nself.layers = layers",
     "printed": f"layers = {MANY}\nprint(len(layers), layers[0])\nself.layers = layers",
@@ -179,6 +178,7 @@ OPEN = {
         "stored by its name",
     ),
     "dict of fields": (f"self.__dict__['layers'] = {MANY}", "stored by its name"),
+    "in a sequential": (f"self.layers = eqx.nn.Sequential({MANY})", "is not shown"),
     "generator": ("self.layers = (Block(8, key=k) for k in jr.split(key, n))", "is not shown"),
 }
 

@@ -1,6 +1,7 @@
 """Find the lists of layers among the lists that loops iterate over."""
 
 import ast
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from scanify.analysis.flow.names import target_names
@@ -70,32 +71,35 @@ def _is_called(project: ProjectFacts, loop: Loop, walk: Walk, layers: LayerList)
     """True if the body calls an element of unknown class as code calls modules."""
     if not layers.open and not layers.parameter:
         return False  # a list that is made empty
-    if layers.owner is not None:
-        return project.classes.is_module(layers.owner) and calls_element(loop, walk)
-    known = any(True for each in _FRAMEWORKS for _ in project.index.paths_with(each))
-    return known and calls_element(loop, walk, carries=True)
+    if layers.owner is not None and not project.classes.is_module(layers.owner):
+        return False
+    known = layers.owner is not None or any(True for each in _FRAMEWORKS for _ in project.index.paths_with(each))
+    return known and calls_element(loop, walk, but=_OF_CONTAINERS, carries=layers.owner is None)
 
 
-def calls_element(loop: Loop, walk: Walk, *, carries: bool = False) -> bool:
+def calls_element(loop: Loop, walk: Walk, *, but: Container[str] = (), carries: bool = False) -> bool:
     """True if the body calls an element, a part of one, or a function made of one, with arguments.
 
-    With `carries` only an element itself counts, and if it is passed a name that the body binds: `x = layer(x)`.
+    Methods with names in `but` do not count. With `carries` it is passed a name that the body binds: `x = layer(x)`.
     """
     nodes, names = nodes_in(*loop.body), set(target_names(walk.target))
     for node in nodes if not carries else ():
         match node:
             case ast.Assign(targets=[target], value=value) | ast.For(target=target, iter=value):
-                parts = (value, *getattr(value, "args", ()))
-                names |= set(target_names(target)) if any(root(each) in names for each in parts) else set()
+                names |= {
+                    name for each in (value, *_given(value)) if root(each) in names for name in target_names(target)
+                }
     bound = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     for call in (each for each in nodes if isinstance(each, ast.Call) and (each.args or each.keywords)):
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_CONTAINERS:
-            continue
-        called = [call.func, *call.func.args] if isinstance(call.func, ast.Call) else [call.func]
-        given = any(isinstance(each, ast.Name) and each.id in bound for each in call.args)
-        if (given or not carries) and any(root(each) in names for each in called):
+        applied = any(root(each) in names for each in (call.func, *_given(call.func)))
+        passed = not carries or any(isinstance(each, ast.Name) and each.id in bound for each in call.args)
+        if applied and passed and getattr(call.func, "attr", "") not in but:
             return True
     return False
+
+
+def _given(node: ast.expr) -> Sequence[ast.expr]:
+    return node.args if isinstance(node, ast.Call) else ()
 
 
 # -- one container -----------------------------------------------------------------------------------------------------
@@ -173,7 +177,6 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
         declared=said.cls if said.listed and not said.data else None,
         optional=contents.optional or said.optional,
         of_dict=contents.of_dict or (said.of_dict and not contents.made),
-        sequential=contents.sequential,
         may_be_empty=contents.may_be_empty,
         open=tuple(dict.fromkeys(contents.open)),
     )
@@ -187,8 +190,6 @@ def _walked_in_call(loop: Loop, layers: LayerList) -> CallStack | None:
         return CallStack(f"the layers are the values of the dict `{base}`")
     if walk.order in (Order.SLICE, Order.OTHER) or _only_in_call(loop, walk):
         return CallStack(f"the loop walks a part of the list, or in another order: `{walk.text}`")
-    if layers.sequential:
-        return CallStack(f"`{base}` holds the layers of a `Sequential`")
     return CallStack(f"`{base}` may be None") if layers.optional and layers.owner is None else None
 
 

@@ -84,8 +84,8 @@ class LayerList:
     `in_call` says why it stays a list; `refusal` why it can be stacked nowhere.
 
     `parameter`: it is a parameter of the function, or a field that a caller fills. `optional`: it may be None.
-    `of_dict`: the layers are the values of a dict. `sequential`: the field
-    holds an `equinox.nn.Sequential`. `may_be_empty`: it may have no layer at all. `open` says what is not shown.
+    `of_dict`: the layers are the values of a dict. `may_be_empty`: it may have no layer at all. `open` says what is not
+    shown.
     """
 
     walk: Walk
@@ -101,7 +101,6 @@ class LayerList:
     parameter: bool = False
     optional: bool = False
     of_dict: bool = False
-    sequential: bool = False
     may_be_empty: bool = False
     open: tuple[Obligation, ...] = ()
 

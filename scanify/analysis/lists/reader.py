@@ -15,7 +15,6 @@ from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
-_SEQUENTIALS = ("equinox.nn.Sequential", "equinox.nn._sequential.Sequential", "flax.nnx.Sequential")
 _LISTS = ("list", "tuple")
 _DATA = ("range", "str", "int", "float", "len", "set", "frozenset", "bytes", "sum")
 
@@ -46,7 +45,6 @@ class Contents:
     data: str = ""
     optional: bool = False
     of_dict: bool = False
-    sequential: bool = False
     may_be_empty: bool = False
 
 
@@ -107,12 +105,10 @@ class ContentsReader:
     def _call(self, home: Home, node: ast.Call, how: How) -> None:
         name, library = home.builtin(node), home.library(node)
         given = [value for _, value in given_in(node)]
-        sequential = library in _SEQUENTIALS
-        self.contents.sequential |= sequential
         if is_empty(home, node):
             self.contents.may_be_empty = True
             self.contents.of_dict |= name == "dict"
-        elif name in _LISTS or library == NNX_LIST or (sequential and library.startswith("equinox.")):
+        elif name in _LISTS or library == NNX_LIST:
             self.value(home, given[0], how) if len(given) == 1 else self._open(home, node)
         elif not how.loops and (found := _returned(home, node)) is not None and (found[1], "") not in self._read:
             self._read.add((found[1], ""))  # a function that calls itself is read once
