@@ -63,6 +63,8 @@ KEPT = {
     "def make(n) -> Base:\n    return other(n)\ndef f(x):\n    bs = [make(i) for i in range(3)]\n    for b in bs:\n        x = b.run(x)\n    return x\n",
     "a protocol": "from typing import Protocol\nclass Runs(Protocol):\n    def run(self, x): ...\n"
     "def make(n) -> Runs:\n    return other(n)\ndef f(x):\n    bs = [make(i) for i in range(3)]\n    for b in bs:\n        x = b.run(x)\n    return x\n",
+    "a list of a protocol": "from typing import Protocol\nclass Runs(Protocol):\n    def __call__(self, x): ...\n"
+    "def f(bs: list[Runs], x):\n    for b in bs:\n        x = b(x)\n    return x\n",
     "a class whose base is not shown": "from elsewhere import Base\nclass Mine(Base):\n    def run(self, x): ...\n"
     "def make(n) -> Mine:\n    return other(n)\ndef f(x):\n    bs = [make(i) for i in range(3)]\n    for b in bs:\n        x = b.run(x)\n    return x\n",
     "by number": "def f(bs, x):\n    for i in range(len(bs)):\n        x = bs[i](x)\n    return x\n",

@@ -1,7 +1,7 @@
 """Classes of objects and of elements of lists, by annotations."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from scanify.analysis.index.meaning import Definition, External
@@ -14,23 +14,19 @@ from scanify.analysis.lower.scope import FUNCTIONS, parameters
 from scanify.analysis.lower.text import dotted, unquoted
 from scanify.analysis.project_facts import ProjectFacts
 
-_DATA = ("builtins.", "jax.Array", "jax.numpy.", "numpy.", "jax.typing.", "enum.", "jaxtyping.")
 _ARRAY_TYPES = frozenset({"Array", "ndarray", "ArrayLike"})
-_NO_DATA = frozenset("builtins.object builtins.type builtins.callable jaxtyping.PyTree".split())
 
 
 @dataclass(frozen=True, eq=False)
 class Declared:
     """The class in an annotation: of the elements if it is a list, else of the object itself.
 
-    `listed`: it says list, tuple or dict. `data`: what is named is no module, such as a plain class. `array`: an array
-    is named. `optional`: None is allowed.
+    `listed`: it says list, tuple or dict. `array`: an array is named. `optional`: None is allowed.
     """
 
     cls: Class | None = None
     listed: bool = False
     of_dict: bool = False
-    data: bool = False
     optional: bool = False
     array: bool = False
 
@@ -39,10 +35,7 @@ def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None)
     """Read an annotation of a file; of several classes none is shown."""
     options = list(options_of(annotation))
     found = [_plain(project, module, each) for each in options if not is_none(each)]
-    if len(found) > 1:
-        said = Declared(listed=any(each.listed for each in found), data=all(each.data for each in found))
-    else:
-        said = found[0] if found else Declared()
+    said = found[0] if len(found) == 1 else Declared(listed=any(each.listed for each in found))
     return replace(said, optional=len(found) < len(options))
 
 
@@ -72,35 +65,24 @@ def options_of(annotation: ast.expr | None) -> Iterator[ast.expr]:
 
 
 def _plain(project: ProjectFacts, module: Module, node: ast.expr) -> Declared:
-    """Read one type."""
+    """Read one type; several classes in the brackets of a list type show none."""
     outer = node.value if isinstance(node, ast.Subscript) else node
     name = last_name(outer)
     if name in LIST_TYPES | DICT_TYPES:
         parts = _parts(node.slice)[name in DICT_TYPES :] if isinstance(node, ast.Subscript) else []
-        return _elements(project, module, parts, of_dict=name in DICT_TYPES)
+        parts = [each for each in parts if not (isinstance(each, ast.Constant) and each.value is Ellipsis)]
+        inner = declared(project, module, parts[0]) if len(set(map(ast.unparse, parts))) == 1 else Declared()
+        return Declared(inner.cls if not inner.listed else None, listed=True, of_dict=name in DICT_TYPES)
     array = any(getattr(each, "id", getattr(each, "attr", "")) in _ARRAY_TYPES for each in nodes_in(node))
     meaning = project.index.resolve(module, dotted(outer) or "?")
-    if isinstance(meaning, External):
-        if project.classes.is_module(meaning):
-            return Declared(None if meaning.qualname.endswith(".Module") else meaning)
-        return Declared(data=meaning.qualname.startswith(_DATA) and meaning.qualname not in _NO_DATA, array=array)
-    if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef):
-        return Declared(array=array)
-    if project.classes.is_module(meaning):
-        return Declared(meaning)
-    protocol = any(getattr(each, "qualname", "") == "typing.Protocol" for each in project.classes.bases(meaning))
-    if protocol or not (project.classes.known_bases(meaning) or project.classes.is_foreign(meaning)):
-        return Declared()
-    return Declared(meaning, data=not any(map(project.classes.is_module, project.classes.heirs(meaning))))
-
-
-def _elements(project: ProjectFacts, module: Module, parts: Sequence[ast.expr], *, of_dict: bool) -> Declared:
-    """Read the brackets of a list type; several classes there show none."""
-    parts = [each for each in parts if not (isinstance(each, ast.Constant) and each.value is Ellipsis)]
-    found = [declared(project, module, each) for each in parts]
-    same = len(set(map(ast.unparse, parts))) == 1 and not found[0].listed
-    data = bool(found) and all(each.data for each in found)
-    return Declared(found[0].cls if same else None, True, of_dict, data)
+    if isinstance(meaning, Definition) and isinstance(meaning.node, ast.ClassDef):
+        bases = project.classes.bases(meaning)
+        protocol = any(getattr(each, "qualname", "") == "typing.Protocol" for each in bases)
+        known = project.classes.known_bases(meaning) and not protocol
+        return Declared(meaning if known or project.classes.is_module(meaning) else None)
+    if isinstance(meaning, External) and project.classes.is_module(meaning):
+        return Declared(meaning if not meaning.qualname.endswith(".Module") else None)
+    return Declared(array=array)
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:

@@ -114,7 +114,7 @@ def _note_parameters(facts: FieldFacts) -> None:
     owner, contents, project = facts.owner, facts.contents, facts.project
     for home, name in contents.parameters:
         found = declared_parameter(project, home.module, home.function, name)
-        if facts.declared.cls is None and (found.cls is not None or found.data):
+        if facts.declared.cls is None and found.cls is not None:
             facts.declared = found
         facts.parameter = True
         text = f"`{owner.name}` gets `{name}` from its caller"

@@ -9,7 +9,7 @@ from scanify.analysis.flow.shape import shape_of
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.lists.declared import Declared, declared_parameter
 from scanify.analysis.lists.fields import field_facts
-from scanify.analysis.lists.layer_list import LayerList, not_shown
+from scanify.analysis.lists.layer_list import Class, LayerList, not_shown
 from scanify.analysis.lists.objects import class_of, home_of, walked_by
 from scanify.analysis.lists.reader import PLAIN, Contents, ContentsReader
 from scanify.analysis.lists.sites import with_sites
@@ -135,7 +135,7 @@ def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute
     if not isinstance(owner, Definition):
         return None  # what a module of a library holds is not read
     facts = field_facts(project, owner, base.attr)
-    layers = _of_contents(loop, walk, base, facts.contents, facts.declared)
+    layers = _of_contents(project, loop, walk, base, facts.contents, facts.declared)
     if layers is None:
         return None
     layers = replace(layers, owner=owner, attribute=base.attr, parameter=facts.parameter)
@@ -155,7 +155,7 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> 
     for where, given in contents.parameters:
         said = said if said.cls is not None else declared_parameter(project, where.module, where.function, given)
         contents.open.append(_open(loop, base, f"the caller gives `{given}`"))
-    layers = _of_contents(loop, walk, base, contents, said)
+    layers = _of_contents(project, loop, walk, base, contents, said)
     if layers is None:
         return None
     layers = replace(layers, parameter=bool(contents.parameters))
@@ -163,10 +163,13 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> 
     return replace(layers, in_call=_walked_in_call(loop, layers) or CallStack(text))
 
 
-def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, said: Declared) -> LayerList | None:
+def _of_contents(
+    project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, contents: Contents, said: Declared
+) -> LayerList | None:
     """The list, unless its elements are shown to be no modules."""
     known = any(each.cls is not None for each in contents.made)
-    if not known and (contents.data or said.data):
+    plain = said.cls is not None and not any(map(project.classes.is_module, (said.cls, *_heirs(project, said.cls))))
+    if not known and (contents.data or (said.listed and plain)):
         return None
     if contents.data:
         contents.open.append(_open(loop, base, f"an element may be {contents.data}, which is no module"))
@@ -174,12 +177,16 @@ def _of_contents(loop: Loop, walk: Walk, base: ast.expr, contents: Contents, sai
         walk=walk,
         name=loop.code(base),
         made=tuple(contents.made),
-        declared=said.cls if said.listed and not said.data else None,
+        declared=said.cls if said.listed and project.classes.is_module(said.cls) else None,
         optional=contents.optional or said.optional,
         of_dict=contents.of_dict or (said.of_dict and not contents.made),
         may_be_empty=contents.may_be_empty,
         open=tuple(dict.fromkeys(contents.open)),
     )
+
+
+def _heirs(project: ProjectFacts, cls: Class) -> Sequence[Definition]:
+    return project.classes.heirs(cls) if isinstance(cls, Definition) else ()
 
 
 def _walked_in_call(loop: Loop, layers: LayerList) -> CallStack | None:
