@@ -82,6 +82,12 @@ OTHERS = {
         "lazy.py": "def late(name):\n    return __import__(name)\n",
         "train.py": "from lazy import late\n\noptax = late('optax')\noptimizer = optax.lamb(1e-3)\n",
     },
+    "a library that is imported where it is used": {
+        "train.py": train("", "return __import__('jax').tree.map(unit, grads)")
+    },
+    "a module that is imported by its name": {
+        "train.py": train("import importlib", "return importlib.import_module('jax.tree_util').tree_map(unit, grads)")
+    },
     "an import of a replacement": {
         "train.py": (
             f"{HEAD}try:\n    from equinox import tree_at\nexcept ImportError:\n    tree_at = None\n\n\n"

@@ -80,7 +80,7 @@ CHOSEN = "an optimizer of `optax` that is chosen as the program runs"
         ("opt = make('optax.lamb')", "a norm of each leaf"),
         ("opt = make({'_target_': 'optax.contrib:muon'})", "rank and size of each leaf"),
         ("opt = getattr(optax, 'lamb')(1e-3)", "a norm of each leaf"),
-        ("opt = importlib.import_module('optax').lamb(1e-3)", "a norm of each leaf"),
+        ("opt = importlib.import_module('optax').lamb(1e-3)", CHOSEN),
     ],
 )
 def test_an_optimizer_that_is_chosen_or_handed_on_may_be_one_of_them(code: str, reads: str) -> None:

@@ -13,6 +13,7 @@ from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Definition, Index, Module
 from scanify.analysis.lower.nodes import by_kind, nodes_in
 from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.readers import Reader
 from scanify.analysis.watchers.flow import Flow
 from scanify.analysis.watchers.library import (
@@ -23,7 +24,7 @@ from scanify.analysis.watchers.library import (
     is_unlisted,
     optimizer_reads,
 )
-from scanify.analysis.watchers.names import callees, imported_in_place
+from scanify.analysis.watchers.names import callees
 from scanify.analysis.watchers.sharding import PLACES, SHARD_MAPS, SHARDED, is_whole
 from scanify.analysis.watchers.trees import CHILDREN, COUNT, reads_of_call
 from scanify.source.notebook.text import Cells, is_notebook
@@ -32,7 +33,8 @@ _PACKAGES = ("optax", *PER_LEAF_PACKAGES)
 _OPTIMISERS = frozenset((*(f"optax{each}" for each in ("", ".contrib", ".transforms", ".experimental")), *_PACKAGES))
 _MENTIONED = {name for name in JUDGED if KINDS[name] != "structure"} | TREE_MODULES | {"jax.tree_util.default_registry"}
 _COUNTS, _PARTS = frozenset({"num_leaves", "num_nodes"}), frozenset({"children", "node_data"})
-_NAMED = {name.rpartition(".")[2] for name in {*_MENTIONED, *KINDS}} | {"__import__", "import_module"}
+_IMPORTS, _BY_TEXT = frozenset({"__import__", "import_module"}), ("jax", "equinox", "pickle")
+_NAMED = {name.rpartition(".")[2] for name in {*_MENTIONED, *KINDS}} | _IMPORTS
 # Names that are common tell nothing: in a call of a function on trees another word of its path does.
 _WORDS = _NAMED | _COUNTS | _PARTS | PLACES | {"shard_map", *_PACKAGES}
 _WORDS -= frozenset("map all structure reduce filter partition".split())
@@ -161,7 +163,7 @@ def _is_telling(node: ast.AST, words: frozenset[str] | set[str]) -> bool:
         case ast.Attribute(value=value, attr=name):
             return name in words or _is_telling(value, words)
         case ast.Constant(value=str(text)):
-            return text.startswith("optax") or text in PLACES
+            return text.startswith(("optax", *_BY_TEXT)) or text in PLACES
         case ast.keyword(arg=name):
             return name in PLACES
         case ast.Call(func=function):
@@ -177,10 +179,12 @@ def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
             above = parent_of(module, node)
             if _PATH.fullmatch(text) and (text != "optax" or isinstance(above, ast.Call)):
                 yield from _chosen(text.replace(":", "."), None)
+            if text.startswith(_BY_TEXT) and isinstance(above, ast.Call) and _last(above.func) in _IMPORTS:
+                yield f"what `{module.code(above)}` is applied to elsewhere"
             yield from [SHARDED] if text in PLACES else []
         case ast.keyword(value=value):
             yield from [SHARDED] if not is_whole(module, value) else []
-        case ast.Name() | ast.Attribute() | ast.Call() if _is_root(module, node):
+        case ast.Name() | ast.Attribute() if _is_root(module, node):
             yield from _mentioned(index, module, node)
     match node:
         case ast.Attribute(attr=name) if name in _COUNTS:
@@ -196,16 +200,10 @@ def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
 
 
 def _is_root(module: Module, node: ast.AST) -> bool:
-    """True for the longest path of names: `jax.tree.map`, `import_module("optax").adam`, and no part of one."""
+    """True for the longest path of names, such as `jax.tree.map`, if it is read and not called."""
     above = parent_of(module, node)
-    if isinstance(above, ast.Attribute | ast.alias) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-        return False
-    inner = node
-    while isinstance(inner, ast.Attribute):
-        inner = inner.value
-    imported = isinstance(inner, ast.Call) and imported_in_place(inner) is not None
-    called = isinstance(above, ast.Call) and above.func is node
-    return imported or (not called and isinstance(inner, ast.Name))
+    is_part = isinstance(above, ast.Attribute) or (isinstance(above, ast.Call) and above.func is node)
+    return not is_part and dotted(node) is not None and isinstance(getattr(node, "ctx", None), ast.Load)
 
 
 def _mentioned(index: Index, module: Module, node: ast.expr) -> Iterator[str]:
@@ -232,3 +230,7 @@ def _chosen(qualname: str, above: ast.AST | None) -> Iterator[str]:
     reads = f"an optimizer of `{package}` that is chosen as the program runs" if is_any else optimizer_reads(package)
     if reads is not None and not qualname.endswith(_TEXTS):
         yield reads
+
+
+def _last(function: ast.expr) -> str:
+    return (dotted(function) or "").rpartition(".")[2]

@@ -56,14 +56,12 @@ def callees(index: Index, module: Module, node: ast.expr, depth: int = 0) -> tup
     if isinstance(node, ast.IfExp):
         return tuple(each for part in (node.body, node.orelse) for each in callees(index, module, part, depth + 1))
     if isinstance(node, ast.Call):
-        if (imported := imported_in_place(node)) is not None:
-            return (imported,)
         wrapped = callees(index, module, node.func, depth + 1)
         inside = node.args[:1] if all(each in _WRAPPERS for each in wrapped) else []
         return tuple(each for part in inside for each in callees(index, module, part, depth + 1)) or (None,)
     name = dotted(node)
     if name is None:
-        return (imported_in_place(node),)
+        return (None,)
     first, _, rest = name.partition(".")
     holder = local_scope(module, node, first)
     found = _local(index, holder, first, rest) if holder is not None else meanings(index, module, name, depth)
@@ -151,20 +149,6 @@ def local_scope(module: Module, node: ast.AST, name: str) -> Scope | None:
         if name in scope.locals and (scope is start or not scope.is_class):
             return scope
     return None
-
-
-def imported_in_place(node: ast.expr) -> str | None:
-    """`__import__("numpy").asarray`, `importlib.import_module("numpy").asarray`."""
-    match node:
-        case ast.Attribute(value=value, attr=attr):
-            inner = imported_in_place(value)
-            return f"{inner}.{attr}" if inner is not None else None
-        case ast.Call(func=ast.Name(id="__import__" | "import_module"), args=[ast.Constant(value=str(name)), *_]):
-            return name
-        case ast.Call(func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]):
-            return name
-        case _:
-            return None
 
 
 def _keeps(index: Index, module: Module, decorator: ast.expr) -> bool:
