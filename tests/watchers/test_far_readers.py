@@ -168,6 +168,14 @@ FAR = {
         "start.py": "from build import make\n\n\ndef begin(x):\n    return make(x)\n",
         "run.py": "import ledger\nfrom start import begin\n\nledger.digest(begin(1))\n",
     },
+    "a function that another takes the place of": {
+        "tools.py": "def report(model):\n    return model\n",
+        "train.py": f"{HEAD}import ledger\nimport tools\n\ntools.report = ledger.digest\n\n\ndef step(x):\n    return tools.report(Model(x))\n",
+    },
+    "a hook that is None at first": {
+        "tools.py": "report = None\n",
+        "train.py": f"{HEAD}import ledger\nimport tools\n\ntools.report = ledger.digest\n\n\ndef step(x):\n    return tools.report(Model(x))\n",
+    },
     "an operator": {
         "train.py": (
             f"{HEAD}import ledger\n\n\nclass Pipe:\n    def __init__(self, f):\n        self.f = f\n\n"

@@ -108,7 +108,8 @@ class Code(Store):
         scope = scope_of(module, node).binding(root) if name else None
         is_global = scope is None or scope.parent is None
         if is_global and (root in module.imports or root in module.definitions or module.bindings.stars):
-            return self._global(meanings(self.index, module, name))
+            stored = self.read("attribute", node.attr)  # `tools.report = digest`
+            return self._global(meanings(self.index, module, name)) | join([stored])
         return self.of_attribute(self.value(module, node.value), node.attr)
 
     def of_attribute(self, base: Value, name: str) -> Value:

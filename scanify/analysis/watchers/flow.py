@@ -100,7 +100,7 @@ class Flow(Code):
         every, atoms = passed.every, atoms_of(self.value(module, function))
         holder = function.value if isinstance(function, ast.Attribute) else None
         names = [*dict.fromkeys(callees(self.index, module, function))]
-        is_library = all(isinstance(each, str) for each in names)
+        is_library = bool(names) and all(isinstance(each, str) for each in names)
         found = NOTHING
         for name in names:
             found |= self._library(module, node, name, passed) if isinstance(name, str) else NOTHING
