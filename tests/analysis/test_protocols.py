@@ -39,7 +39,7 @@ CALLED = {
     "float": ("__float__(self)", "float(self.step())", "x = layer(x) * float(c)"),
     "int": ("__int__(self)", "self.step()", "x = layer(x) * int(c)"),
     "an index": ("__index__(self)", "self.step()", "x = layer(x) * (1.0, 2.0, 3.0)[c]"),
-    "a bound of a slice": ("__index__(self)", "self.step()", "_ = (x,)[:c]\n    x = layer(x)"),
+    "a bound of a slice": ("__index__(self)", "self.step()", "_ = (1.0,)[:c]\n    x = layer(x)"),
     "minus": ("__neg__(self)", "self.step()", "x = layer(x) * -c"),
     "abs": ("__abs__(self)", "self.step()", "x = layer(x) * abs(c)"),
     "round": ("__round__(self, n=None)", "self.step()", "x = layer(x) * round(c)"),
@@ -66,7 +66,7 @@ CALLED = {
 
 
 # Where the object comes from: nothing shows the class of what a caller passes, or an unannotated function returns.
-PARAMETERS = {"local": "x", "returned": "x", "passed": "x, c"}
+PARAMETERS = {"local": "x: jax.Array", "returned": "x: jax.Array", "passed": "x: jax.Array, c"}
 
 
 def decided(method: str, result: str, body: str, step: str, home: str = "local") -> Plan | Refusal:
