@@ -32,12 +32,6 @@ def plain(*args, **named):
     return 1
 
 
-class Counted:
-    def __add__(self, other):
-        SEEN.append(other)
-        return other
-
-
 SEEN = []
 
 
@@ -121,7 +115,7 @@ FEEDS = {
     "it called by a scan": "x = jax.lax.scan(self.feed, x, None, length=2)[0]",
     "it called by a layer": "x = eqx.nn.Lambda(self.feed)(x)",
     "it as an activation": "x = eqx.nn.MLP(8, 8, 8, 1, activation=self.feed, key=jax.random.key(0))(x)",
-    "a function of operators": "x = operator.add(Counted(), x)",
+    "a function of operators": "x = operator.add(self.feed, x)",
     "a method by its name": "x = operator.methodcaller('get')(self.feed)",
     "a field by a computed name": "x = x + getattr(self, 'fe' + 'ed')",
     "it as a context manager": "with self.feed:\n    pass",
@@ -318,7 +312,7 @@ NODES: dict[str, str] = {
     "MatchValue": "match self.feed:\n    case 1:\n        pass",
     "MatchSequence": "match self.feed:\n    case [y]:\n        pass",
     "MatchMapping": "match self.feed:\n    case {'y': 1}:\n        pass",
-    "MatchClass": "match self.feed:\n    case Counted(y=1):\n        pass",
+    "MatchClass": "match self.feed:\n    case Described(y=1):\n        pass",
     "MatchOr": "match self.feed:\n    case 1 | 2:\n        pass",
 }
 HARMLESS = frozenset(

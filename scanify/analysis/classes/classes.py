@@ -33,8 +33,11 @@ _OPERATORS = (
     "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor lt le eq ne gt ge neg pos abs invert"
 ).split()
 _CONVERSIONS = "array array_interface array_ufunc array_function jax_array index float int complex bool".split()
-# What an operation may call of its operands: which it is depends on the class of the other operand, too.
-_CALLED = tuple(f"__{prefix}{name}__" for name in (*_OPERATORS, *_CONVERSIONS) for prefix in ("", "r", "i"))
+_OF_CONTAINERS = "iter next len getitem contains hash reversed missing getattr getattribute class".split()
+# What Python may call of an object without naming it; which of them may depend on another operand, too.
+_SPECIAL = tuple(
+    f"__{prefix}{name}__" for name in (*_OPERATORS, *_CONVERSIONS, *_OF_CONTAINERS) for prefix in ("", "r", "i")
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,9 +279,9 @@ class Classes:
         return self.acts(name) or self.is_patched(name)
 
     @cached_property
-    def operators_act(self) -> bool:
-        """True if an operator or a conversion of an object of the project may do more than compute."""
-        return any(map(self.may_act, _CALLED))
+    def special_methods_act(self) -> bool:
+        """True if a special method of an object of the project may do more than compute."""
+        return any(map(self.may_act, _SPECIAL))
 
 
 def _acts(method: Function) -> bool:

@@ -13,6 +13,7 @@ from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
 _LONGEST = 60  # characters of an expression in a message
+_OF_TEXT = ("__format__", "__str__", "__repr__")
 
 
 class Base:
@@ -103,15 +104,10 @@ class Base:
             case _:
                 return isinstance(value, t.Given)
 
-    def asks(self, env: t.Env, node: ast.AST, value: t.Type, *methods: str) -> t.Unknown | None:
-        """An obligation, if Python calls one of some methods of a value, and it may do more than compute.
-
-        Those of operators and conversions are among them always.
-        """
-        passed = any(self.is_passed(each) for part in t.parts_of(value) for each in t.options(part))
-        acts = passed and (self.classes.operators_act or any(map(self.classes.may_act, methods)))
-        why = "a class of the project has a method for this, which does more than compute"
-        return self.note(env.module, node, why) if acts else None
+    def text_acts(self, env: t.Env, node: ast.AST, value: t.Type) -> t.Unknown | None:
+        """An obligation, if the text of a value may do more than compute."""
+        acts = any(map(self.is_passed, t.parts_of(value))) and any(map(self.classes.may_act, _OF_TEXT))
+        return self.note(env.module, node, "its text may do more than compute") if acts else None
 
 
 def code_of(module: Module, node: ast.AST) -> str:

@@ -83,9 +83,6 @@ class Libraries(Python):
         out = [keywords.get("out", t.Nothing()), *(args[1:] if root == "numpy" else ())]
         if any(map(_may_be_written, out)) and not self.muted:
             return self.note(env.module, node, "it may write its result into an argument")
-        read = ("__len__", "__getitem__", "__iter__") if root == "numpy" or name in ("array", "asarray") else ()
-        if acts := next(filter(None, (self.asks(env, node, each, *read) for each in values)), None):
-            return acts
         refused = self._not_data(env, node, package, name, values)
         if refused is not None:
             return refused

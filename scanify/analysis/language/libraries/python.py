@@ -29,9 +29,6 @@ class Python(Objects):
         for each in args:
             if isinstance(t.without_none(each), t.Unknown):
                 return self.note(module, node, why_of(node, each))
-        for each in args:
-            if acts := self.asks(env, node, each, f"__{name}__", "__iter__", "__next__", "__getitem__"):
-                return acts
         match name:
             case "len" if not any(isinstance(each, t.Object) for value in args for each in t.options(value)):
                 return t.Static()

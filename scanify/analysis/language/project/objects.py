@@ -26,8 +26,8 @@ class Objects(Containers):
             case t.Array() | t.Given():
                 return self._of_array(env, node, value, name)
             case t.Static(text=text):
-                if acts := self.asks(env, node, value, name, "__getattr__", "__getattribute__"):
-                    return acts
+                if self.is_passed(value) and self.classes.may_act(name):
+                    return self.note(env.module, node, f"a class of the project has its own `{name}`")
                 if id(node) in self.called:
                     return self.note(env.module, node, f"`.{name}` of a Python value is not listed")
                 return t.Static(f"{text}.{name}" if (text or "").startswith(t.GIVEN) else None)
@@ -50,8 +50,7 @@ class Objects(Containers):
                 return self.note(env.module, node, why_of(holder, value))
 
     def _of_array(self, env: t.Env, node: ast.expr, value: t.Array | t.Given, name: str) -> t.Type:
-        uncertain = isinstance(value, t.Given) or not value.certain
-        if uncertain and (self.classes.acts(name) or self.classes.is_patched(name)):
+        if self.is_passed(value) and self.classes.may_act(name):
             return self.note(env.module, node, f"a class of the project has its own `{name}`")
         if name in tables.MEASURES:
             shape = value.shape if isinstance(value, t.Array) else None

@@ -13,8 +13,6 @@ class Containers(Operators):
 
     def element(self, module: Module, node: ast.expr, value: t.Type) -> t.Type:
         """The type of an element when a value is iterated over."""
-        if acts := self.asks(t.Env(module), node, value, "__iter__", "__next__", "__len__", "__getitem__"):
-            return acts
         found: list[t.Type] = []
         for option in t.options(t.without_none(value)):
             match option:

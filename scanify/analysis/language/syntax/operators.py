@@ -31,7 +31,7 @@ class Operators(Annotations):
         flat = [option for value in values for option in t.options(value)]
         held = [each for each in flat if isinstance(each, t.Items)]
         for part, value in zip(parts, values, strict=True):
-            if acts := self.asks(env, node, value, "__str__", "__repr__"):
+            if isinstance(operator, ast.Mod) and (acts := self.text_acts(env, node, value)):
                 return acts
             if not t.is_data(value):
                 return self.note(env.module, node, why_of(part, value))
@@ -66,8 +66,7 @@ class Operators(Annotations):
             elif isinstance(operator, ast.In | ast.NotIn):
                 found.append(t.Static())
                 for part, value in zip(own, pair, strict=True):
-                    acts = self.asks(env, node, value, "__contains__", "__iter__", "__eq__")
-                    if acts is None and not t.is_static(value):
+                    if not t.is_static(value):
                         found.append(self.note(env.module, node, why_of(part, value)))
             elif is_none or all(isinstance(each, _CLASSES) for each in pair):
                 found.append(t.Static())
@@ -80,7 +79,6 @@ class Operators(Annotations):
 
     def truth(self, module: Module, node: ast.expr, value: t.Type) -> None:
         """Walk a branch on a value."""
-        self.asks(t.Env(module), node, value, "__bool__", "__len__")
         for option in t.options(value):
             match option:
                 case t.Array():

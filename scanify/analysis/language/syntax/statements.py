@@ -124,8 +124,6 @@ class Statements(Expressions):
 
     def _unpack(self, target: ast.expr, targets: Sequence[ast.expr], value: t.Type, env: t.Env) -> None:
         starred = any(isinstance(each, ast.Starred) for each in targets)
-        if acts := self.asks(env, target, value, "__iter__", "__next__", "__len__", "__getitem__"):
-            value = acts
         match t.without_none(value):
             case t.Items(kind="tuple" | "list", parts=tuple() as parts) if len(parts) == len(targets) and not starred:
                 pass
@@ -157,7 +155,7 @@ class Statements(Expressions):
         before = self.evaluate(name, env)
         for option in t.options(before):
             if isinstance(option, t.Items) and option.kind != "tuple":
-                self.change(env, node, name, option, value.element if isinstance(value, t.Items) else value)
+                self.change(env, node, name, option, self.element(env.module, node.value, value))
                 return
             if self.is_passed(option):
                 self.note(env.module, node, f"an array of numpy would be changed in place; write `{name.id} = ...`")

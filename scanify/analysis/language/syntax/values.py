@@ -26,13 +26,13 @@ class Expressions(Calls):
             case ast.Constant():
                 return t.Static(repr(node.value))
             case ast.Name():
-                return self._unspent(node, env, self.name(node, env))
+                return self._read(node, env, self.name(node, env))
             case ast.Attribute():
-                return self._unspent(node, env, self._attribute(node, env))
+                return self._read(node, env, self._attribute(node, env))
             case ast.Subscript():
                 value, index = self.evaluate(node.value, env), self.evaluate(node.slice, env)
                 found = t.join(self._item(env, node, option, index) for option in t.options(t.without_none(value)))
-                return self._unspent(node, env, found)
+                return self._read(node, env, found)
             case ast.Call():
                 return self._call(node, env)
             case ast.BinOp():
@@ -67,8 +67,6 @@ class Expressions(Calls):
                 parts = [each for each in (node.lower, node.upper, node.step) if each is not None]
                 values = [self.evaluate(each, env) for each in parts]
                 for part, value in zip(parts, values, strict=True):
-                    if acts := self.asks(env, part, value):
-                        return acts
                     if not t.is_data(value) or isinstance(value, t.Array):
                         self.note(env.module, part, why_of(part, value))
                 return t.Static() if all(map(t.is_static, values)) else t.Array()
@@ -93,13 +91,21 @@ class Expressions(Calls):
             if any(isinstance(each, ast.Call | ast.NamedExpr | ast.comprehension) for each in parts):
                 self.note(env.module, arguments, "an annotation that does more than name types")
 
-    def _unspent(self, node: ast.expr, env: t.Env, value: t.Type) -> t.Type:
-        """The value of a name or a part, unless it is an iterator from before the iteration, which one use changes."""
-        old = (isinstance(each, t.Items) and each.kind == "iterator" and not each.own for each in t.options(value))
-        if self.muted or not any(old):
+    def _read(self, node: ast.expr, env: t.Env, value: t.Type) -> t.Type:
+        """The value of a name or a part.
+
+        One use changes an iterator from before the iteration. What a caller passes may be an object of the project,
+        and Python calls special methods of it in most operations.
+        """
+        if self.muted:
             return value
-        text = f"each layer draws from `{code_of(env.module, node)}`, an iterator: a scan would draw once"
-        return self.effect(env.module, node, text)
+        if any(isinstance(each, t.Items) and each.kind == "iterator" and not each.own for each in t.options(value)):
+            text = f"each layer draws from `{code_of(env.module, node)}`, an iterator: a scan would draw once"
+            return self.effect(env.module, node, text)
+        if self.classes.special_methods_act and any(map(self.is_passed, t.parts_of(value))):
+            why = "it may be of a class of the project whose special methods do more than compute"
+            return self.note(env.module, node, why)
+        return value
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -177,8 +183,6 @@ class Expressions(Calls):
             return noted
         if not t.is_data(index):
             return self.note(module, node, why_of(node.slice, index))
-        if acts := self.asks(env, node, value, "__getitem__") or self.asks(env, node, index):
-            return acts
         is_array = isinstance(value, t.Array | t.Given)
         if is_array and any(getattr(each, "cast", None) == "bool" for each in t.parts_of(index)):
             return self.note(module, node, "the shape of its result depends on values")
@@ -257,7 +261,7 @@ class Expressions(Calls):
         for each in node.values:
             if isinstance(each, ast.FormattedValue):
                 value = self.evaluate(each.value, env)
-                self.asks(env, node, value, "__format__", "__str__", "__repr__")
+                self.text_acts(env, node, value)
                 if not t.is_static(value):
                     return self.note(env.module, node, why_of(each.value, value, "its text is not shown"))
                 if isinstance(each.format_spec, ast.JoinedStr):
