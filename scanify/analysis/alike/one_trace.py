@@ -14,7 +14,7 @@ from scanify.analysis.index.meaning import External
 from scanify.analysis.lists.declared import is_static
 from scanify.analysis.lists.home import Home
 from scanify.analysis.lists.layer_list import Class, LayerList, Made, Varies
-from scanify.analysis.lists.objects import home_of
+from scanify.analysis.lists.objects import home_of, only_value
 from scanify.analysis.lists.varies import split_count
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters, parent_of
@@ -89,9 +89,8 @@ def _number_of_keys(home: Home, made: ast.ListComp) -> str | None:
         return None
     match loop.iter:
         case ast.Name(id=name) as keys if home.is_local(keys):
-            values = [value for _, value in home.values_of(name)]
-            split = len(values) == 1 and values[0] is not None and split_count(home, values[0]) is not None
-            return f"len({name})" if split else None
+            stored = only_value(home, keys)
+            return f"len({name})" if stored is not None and split_count(*stored) is not None else None
         case walked:
             return split_count(home, walked)
 

@@ -131,7 +131,9 @@ class ContentsReader:
         real = [each for each in puts if not is_placeholder(home, each.value)]
         if len(real) > 1:
             self._open(home, real[1].statement, f"`{target}` is filled in several places")
-        self.contents.of_dict |= any(isinstance(each.value, ast.Dict) or is_dict(home, each.value) for each in puts)
+        self.contents.of_dict |= any(
+            isinstance(each.value, ast.Dict) or home.builtin(each.value) == "dict" for each in puts
+        )
         for each in found:
             match each:
                 case Grown(keyed=True) if not self.contents.of_dict:
@@ -229,11 +231,6 @@ def is_empty(home: Home, node: ast.expr) -> bool:
     return not [*getattr(node, "elts", ()), *getattr(node, "values", ())] and isinstance(
         node, ast.Dict | ast.List | ast.Tuple
     )
-
-
-def is_dict(home: Home, node: ast.expr) -> bool:
-    """True of `dict()`."""
-    return home.builtin(node) == "dict"
 
 
 def is_placeholder(home: Home, node: ast.expr) -> bool:
