@@ -151,3 +151,12 @@ def test_what_a_constructor_stores_is_called(where):
             code.replace("        self.weight = jr.normal(key, (8, 8))\n\n    def __call__", stored.format(store))
         )
         assert (isinstance(found, Plan) and found.safe) is safe, found
+
+
+def test_a_lambda_that_is_called_before_the_loop_is_read_again_in_it():
+    code = CODE[: CODE.index("        function = {before}")].format(block="        return self.weight @ x")
+    code = code.replace("def apply(", "act = lambda x: remember(x)\n\n\ndef apply(")
+    loop = "x = x * act(1.0)\nfor layer in self.layers:\n    x = layer(x) * {}\nreturn x"
+    found = only(code + indent(loop.format("act(1.0)"), " " * 8))
+    assert isinstance(found, Refusal) and found.rule == "SCN207"
+    assert only(code + indent(loop.format("2.0"), " " * 8)).safe

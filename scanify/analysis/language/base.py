@@ -1,4 +1,4 @@
-"""What all parts of the walker share: the project, and the obligations found so far."""
+"""The state that all parts of the walker share: the project, and the obligations found so far."""
 
 import ast
 from collections.abc import Callable, Iterator, Sequence

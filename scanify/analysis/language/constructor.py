@@ -1,4 +1,4 @@
-"""What a constructor does that is not understood, or that depends on the value of its key."""
+"""The operations of a constructor that are not understood, or that depend on the value of its key."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What one loop does in each iteration: the obligations of its body, and of its carries.
+"""One iteration of a loop: the obligations of its body, and of its carries.
 
 understood(project, loop, shape, made) -> LoopObligations
 """
@@ -31,7 +31,7 @@ _OF_CODE = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__clos
 
 @dataclass
 class LoopObligations:
-    """What must hold of a loop's body. `layers` is the type of the layers, None if the loop was not reached.
+    """The conditions of a loop's body. `layers` is the type of the layers.
 
     `starts` are the types that the carries begin with, `results` those after an iteration, `beside` those of the
     elements that are walked beside the layers, `sources` those of the containers. `ys` are the collected expressions,
@@ -41,7 +41,7 @@ class LoopObligations:
     """
 
     obligations: tuple[Obligation, ...] = ()
-    layers: t.Type | None = None
+    layers: t.Type = t.Unknown("no layers")
     starts: dict[str, t.Type] = field(default_factory=dict)
     results: dict[str, t.Type] = field(default_factory=dict)
     beside: dict[Walk, t.Type] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class _LoopWalker(Walker):
         return super().by_bindings(scope, name)
 
     def bind_all(self, scope: Scope, env: t.Env) -> None:
-        """Bind the names of a scope; those of the loop's function as they are when the loop begins."""
+        """Bind the names of a scope; names of the loop's function get the types that they have before the loop."""
         if scope is not self.collector:
             return super().bind_all(scope, env)
         loop, spans, path = self.loop, self.loop.module.span, path_to(self.loop)
@@ -155,13 +155,11 @@ class _LoopWalker(Walker):
             joined = {name: t.join([carries[name], after.names.get(name)]) for name in carries}
             changed = {name: value for name, value in joined.items() if type(value) is not type(body.names[name])}
             if all(isinstance(each, t.Unknown) and each.noted for each in changed.values()):
-                break  # what comes of an obligation is none itself
+                break  # a result of an obligation is no obligation of its own
             body.names.update(changed)
         self.result.results = {name: after.names[name] for name in carries if name in after.names}
         self._keeps(carries, after)
         self.result.ys = [(name, node, self.types[node]) for name, node in wanted]
-        if self.result.layers is None:
-            self.result.layers = t.Unknown("no layers")
 
     def evaluate(self, node: ast.expr, env: t.Env) -> t.Type:
         """The type of an expression, whose values may be collected."""
@@ -229,7 +227,7 @@ class _LoopWalker(Walker):
         return self.element(env.module, walk.base, source)
 
     def _layers(self, found: t.Type) -> t.Type:
-        """The type of the layers; of those of no known class one that may be called."""
+        """The type of the layers; if no class is shown, one that may be called."""
         self.result.layers = found
         if self.trees:
             return t.Array()

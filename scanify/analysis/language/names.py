@@ -15,7 +15,7 @@ _READING = (ast.For, ast.comprehension, ast.Starred, ast.If, ast.While, ast.Asse
 
 
 def is_shared(scope: Scope, name: str) -> bool:
-    """True if other code may hold the container that a name of a function stands for, and change it unseen."""
+    """True if other code may hold the container under a name of a function, and change it unseen."""
     reads = (node for node in nodes_in(scope.node) if isinstance(node, ast.Name | ast.Attribute))
     return any(not _is_seen(scope, node) for node in reads if dotted(node) == name and isinstance(node.ctx, ast.Load))
 
@@ -64,7 +64,7 @@ def repeated(nodes: Iterable[ast.AST], names: Iterable[str] = ()) -> frozenset[s
 
 
 def bindings(scope: Scope) -> list[tuple[ast.AST, frozenset[str]]]:
-    """The nodes of a scope that bind names, or change the containers that names stand for, in order, with the names.
+    """The nodes of a scope that bind names or change containers under names, in order, with the names.
 
     Attributes of names are names, too: `self.scale`. The result is kept with the scope.
     """
@@ -81,7 +81,7 @@ def bindings(scope: Scope) -> list[tuple[ast.AST, frozenset[str]]]:
 
 
 def needed(found: list[tuple[ast.AST, frozenset[str]]], *nodes: ast.AST) -> list[tuple[ast.AST, frozenset[str]]]:
-    """Those of some bindings on which the values of the names in some nodes depend."""
+    """The bindings on which the values of the names in some nodes depend."""
     wanted, rest, kept = names_in(nodes), list(found), set[ast.AST]()
     while more := [node for node, names in rest if not wanted.isdisjoint(names)]:
         kept.update(more)
@@ -107,7 +107,7 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
 
 
 def _stored(*targets: ast.expr) -> Iterator[str]:
-    """The dotted names that targets bind, and those of the containers that they store into."""
+    """The dotted names that targets bind, and the names of containers that they store into."""
     for target in targets:
         match target:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):

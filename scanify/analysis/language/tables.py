@@ -1,4 +1,4 @@
-"""What is known of libraries and builtins, as data: what is pure, what makes keys or arrays, what calls functions."""
+"""Facts about libraries and builtins, as data: pure functions, makers of keys and arrays, callers of functions."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def is_listed(qualname: str) -> bool:
     return name in EXPORTS.get(package, ())
 
 
-# What has effects outside of the program.
+# Functions that have effects outside of the program.
 IMPURE = (
     *("numpy.random.", "random.", "time.", "os.", "sys.", "secrets.", "uuid.", "datetime.", "subprocess.", "shutil."),
     *("tempfile.", "gc.", "threading.", "pickle.dump", "warnings.simplefilter", "warnings.filterwarnings"),
@@ -57,7 +57,7 @@ TAKERS_OF_FUNCTIONS = {
 # What asks an array for its value, which a tracer does not have.
 CONCRETE_METHODS = frozenset("item tolist __float__ __int__ __bool__ __index__".split())
 
-# What gives back the modules that it is given, with the values of their arrays, or where those are kept, as they were.
+# Functions that return the modules that they are passed, with other values of arrays or arrays in another place at most.
 IDENTITIES = frozenset(
     "jax.lax.stop_gradient jax.device_put jax.block_until_ready jax.lax.with_sharding_constraint "
     "equinox.filter_shard".split()

@@ -1,4 +1,4 @@
-"""Calls of libraries: what is listed only computes, or calls the functions it is passed.
+"""Calls of libraries: functions that are listed only compute, or call the functions that they are passed.
 
 A name that is not listed is not understood. The lists are of functions, never of whole packages (`exports.txt`).
 """

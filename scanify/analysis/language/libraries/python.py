@@ -78,7 +78,7 @@ class Python(Objects):
         return self.note(env.module, node, f"`.{name}` is not listed")
 
     def _of_container(self, env: t.Env, node: ast.expr, of: t.Items, name: str, args: t.Types) -> t.Type:
-        """A method of a container: what is not known to read it changes it."""
+        """A method of a container; a method that is not known to read it changes it."""
         holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
         element = of.element or t.Nothing()
         if name in ("items", "values", "keys"):

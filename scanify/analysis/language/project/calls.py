@@ -79,7 +79,7 @@ class Calls(Libraries):
         return t.join(returned)
 
     def _declared_result(self, function: t.Function) -> t.Type:
-        """The type of the result of a call before the loop: that of the annotation, as the function is not walked."""
+        """The type of the result of a call before the loop: its annotation, since the function is not walked."""
         node = function.node
         assert not isinstance(node, ast.Lambda)
         if node.returns is None and not _yields(node):

@@ -103,7 +103,7 @@ class Objects(Containers):
         return self._field(cls, name)
 
     def _method(self, env: t.Env, node: ast.expr, owner: Definition, function: ast.AST, this: t.Type) -> t.Type:
-        """A method as it is read from an object: bound, or what its property returns."""
+        """A bound method of an object, or the value of its property."""
         assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         kinds = [dotted(each) for each in function.decorator_list]
         bound = None if kinds == ["staticmethod"] else this
@@ -113,7 +113,7 @@ class Objects(Containers):
         return found if kinds == ["staticmethod"] else self.decorated(found, t.Env(owner.module))
 
     def decorated(self, function: t.Function, env: t.Env) -> t.Type:
-        """A function as its decorators leave it; calls among those of local functions would run in the iteration."""
+        """A function with its decorators applied; a call among those of a local function would run in the iteration."""
         for each in getattr(function.node, "decorator_list", ()):
             with self.silent():
                 target = self.evaluate(each.func if isinstance(each, ast.Call) else each, env)
