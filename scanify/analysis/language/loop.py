@@ -41,7 +41,7 @@ class LoopObligations:
     """
 
     obligations: tuple[Obligation, ...] = ()
-    layers: t.Type = t.Unknown("no layers")
+    layers: t.Type = field(default_factory=lambda: t.Unknown("no layers"))
     starts: dict[str, t.Type] = field(default_factory=dict)
     results: dict[str, t.Type] = field(default_factory=dict)
     beside: dict[Walk, t.Type] = field(default_factory=dict)

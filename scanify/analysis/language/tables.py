@@ -57,7 +57,7 @@ TAKERS_OF_FUNCTIONS = {
 # What asks an array for its value, which a tracer does not have.
 CONCRETE_METHODS = frozenset("item tolist __float__ __int__ __bool__ __index__".split())
 
-# Functions that return the modules that they are passed, with other values of arrays or arrays in another place at most.
+# Functions that return the modules that they are passed: with the same values of arrays, maybe on another device.
 IDENTITIES = frozenset(
     "jax.lax.stop_gradient jax.device_put jax.block_until_ready jax.lax.with_sharding_constraint "
     "equinox.filter_shard".split()
