@@ -34,6 +34,11 @@ class Place:
     def __str__(self) -> str:
         return f"{self.path}:{self.line}"
 
+    def overlaps(self, other: "Place") -> bool:
+        """True if two places share text."""
+        mine, span = self.span, other.span
+        return self.path == other.path and mine.start < span.end and span.start < mine.end
+
     @property
     def line(self) -> str:
         """The line as it follows the name of the file: `12`, or in a notebook `cell 3:12`."""

@@ -112,15 +112,12 @@ class Body:
     """The text of the loop's body.
 
     `span` covers whole lines, from the first statement's (or leading comment's) line to the end of the last
-    statement's line, newline included; for a body on the line of the `for` itself it covers just the statements, and
-    `inline` is true. `indent` is the indentation text of the body's lines ("" when inline), `loop_indent` that of the
-    `for`.
+    statement's line, newline included; for a body on the line of the `for` itself it covers just the statements.
+    `indent` is the indentation text of the body's lines, "" on the line of the `for`.
     """
 
     span: Span
-    indent: str
-    loop_indent: str
-    inline: bool = False
+    indent: str = ""
 
 
 @dataclass(frozen=True)

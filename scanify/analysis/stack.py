@@ -49,7 +49,6 @@ class Annotation:
 
     place: Place
     element: str | None
-    quoted: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def _overlap(one: Plan, other: Plan) -> bool:
     """True if a loop of one plan is inside of the other's, or where the other builds its list."""
     pairs = [(one.place, other.place)]
     pairs += [(one.place, site) for site in _sites(other)] + [(other.place, site) for site in _sites(one)]
-    return any(a.path == b.path and a.span.start < b.span.end and b.span.start < a.span.end for a, b in pairs)
+    return any(first.overlaps(second) for first, second in pairs)
 
 
 def _sites(plan: Plan) -> list[Place]:

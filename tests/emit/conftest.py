@@ -54,17 +54,14 @@ class Reader:
     def body(self, loop: ast.For) -> Body:
         span = self.span(loop)
         first, last = loop.body[0], loop.body[-1]
-        loop_indent = self.text[self.starts[span.line - 1] : span.start]
         if first.lineno == loop.iter.end_lineno:
-            return Body(
-                Span(self.span(first).start, span.end, first.lineno, span.end_line), "", loop_indent, inline=True
-            )
+            return Body(Span(self.span(first).start, span.end, first.lineno, span.end_line))
         line = self.starts[first.lineno - 1]
         while self.text[self.starts[self.line(line - 1) - 1] : line].lstrip().startswith("#"):
             line = self.starts[self.line(line - 1) - 1]
         stop = self.starts[last.end_lineno] if last.end_lineno < len(self.starts) else len(self.text)
         indent = self.text[self.starts[first.lineno - 1] : self.span(first).start]
-        return Body(Span(line, stop, self.line(line), last.end_lineno), indent, loop_indent)
+        return Body(Span(line, stop, self.line(line), last.end_lineno), indent)
 
     def line(self, offset: int) -> int:
         return sum(start <= offset for start in self.starts)
@@ -100,7 +97,7 @@ class Reader:
             ):
                 old = self.code(node.annotation)
                 element = re.search(r"\[(.*)\]", old, re.DOTALL)
-                annotations.append(Annotation(self.place(node.annotation), element and element[1], old[0] in "'\""))
+                annotations.append(Annotation(self.place(node.annotation), element and element[1]))
             if isinstance(node, ast.Assign) and self.code(node.targets[0]) == self.container:
                 sites += [] if self.code(node.value) == "[]" else [Wrap(self.place(node.value))]
             if isinstance(node, ast.For) and self.code(node.body[0]).startswith(f"{self.container}.append"):

@@ -45,7 +45,9 @@ def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str
     """Yield the conditions of one body: values alongside the layers are arrays, and carries begin as layers return
     them."""
     for name in shape.carry:
-        if not is_key_name(name) and _holds(body.starts.get(name), Nothing):
+        start = body.starts.get(name)
+        numbers = any(_holds(each, Static) for each in options(start) if isinstance(each, Items))
+        if not is_key_name(name) and (numbers or _holds(start, Nothing)):
             yield f"`{name}` has the structure before the loop that each layer gives it, and may begin as None"
         elif name in shape.last:
             yield f"`{name}` has the shape and the dtype before the loop that each layer gives it"

@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scanify.analysis.decide.fact import LoopFact
-from scanify.analysis.decide.owner import owner_name
 from scanify.analysis.decide.remedies import open_rule
 from scanify.analysis.decide.stack import StackChoice, choose_stack
 from scanify.analysis.facts import Place
+from scanify.analysis.index.meaning import External
 from scanify.analysis.language.types import Array, Unknown, parts_of
 from scanify.analysis.lists.find import calls_element
-from scanify.analysis.lists.layer_list import LayerList
+from scanify.analysis.lists.layer_list import LayerList, identity
 from scanify.analysis.lower.body_place import body_place
 from scanify.analysis.lower.loop import Loop, Order
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.obligation import Obligation, each_once
 from scanify.analysis.plan import Framework, Holds, Kind, LayerCall, Mapped, Plan, Refusal
@@ -182,4 +183,23 @@ def _with_owner(project: ProjectFacts, fact: LoopFact, in_call: bool) -> LayerCa
         return call
     if in_call and layers.parameter:
         return call
-    return replace(call, owner=owner_name(project, fact.loop, layers, call.method))
+    return replace(call, owner=_owner(project, fact.loop, layers, call.method))
+
+
+def _owner(project: ProjectFacts, loop: Loop, layers: LayerList, method: str) -> str | None:
+    """Return a name, in scope at the loop, of the class of the layers, None if there is none or it may be no method."""
+    cls, node = layers.classes[0], layers.made[0].node
+    if isinstance(cls, External):
+        names = [dotted(node.func) or ""] if method == "__call__" and isinstance(node, ast.Call) else []
+    else:
+        found = project.classes.method(cls, method)
+        if method != "__call__" and (found is None or found[1].decorator_list):
+            return None
+        imports = list(loop.module.imports)
+        names = [cls.name, *imports, *(f"{name}.{cls.name}" for name in imports)]
+    for name in names:
+        binding = loop.scope.binding(name.partition(".")[0])
+        in_module = binding is None or binding.parent is None
+        if name and in_module and identity(project.index.resolve(loop.module, name)) == identity(cls):  # type: ignore[arg-type]
+            return name
+    return None

@@ -51,16 +51,11 @@ def _apart(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
     for each in found:
         if not isinstance(each, Plan):
             yield each
-        elif around is not None and overlap(each.place, around):
+        elif around is not None and each.place.overlaps(around):
             yield refused(each, "SCN212", "the loop stands inside another one that is rewritten", _OUTER_FIRST)
         else:
             around = each.place
             yield each
-
-
-def overlap(one: Place, other: Place) -> bool:
-    """True if two places share text."""
-    return one.path == other.path and one.span.start < other.span.end and other.span.start < one.span.end
 
 
 def _one_container(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:

@@ -110,4 +110,4 @@ def _annotation(module: Module, annotation: ast.expr) -> Iterator[Annotation]:
         inner = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
         quoted = isinstance(annotation, ast.Constant)
         text = None if inner is None else ast.unparse(inner) if quoted else module.code(inner)
-        yield Annotation(module.place(annotation), text, quoted)
+        yield Annotation(module.place(annotation), text)

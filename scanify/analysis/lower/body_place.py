@@ -13,19 +13,14 @@ def body_place(loop: Loop) -> Body:
     text = module.text
     span = loop.place.span
     if not isinstance(node, ast.For | ast.AsyncFor | ast.While):
-        return Body(span, "", "", inline=True)
-    loop_indent = text[module.line_start(span.line) : span.start]
+        return Body(span)
     first, last = module.span(node.body[0]), module.span(node.body[-1])
+    indent = text[module.line_start(first.line) : first.start]
     if loop.element is not None:
-        inline = first.line == span.line
-        return Body(
-            span, "" if inline else text[module.line_start(first.line) : first.start], loop_indent, inline=inline
-        )
+        return Body(span, "" if first.line == span.line else indent)
     head = module.span(node.iter if isinstance(node, ast.For | ast.AsyncFor) else node.test)
     colon = text.index(":", head.end)
     if "\n" not in text[colon : first.start] and "\r" not in text[colon : first.start]:
-        return Body(Span(first.start, last.end, first.line, last.end_line), "", loop_indent, inline=True)
+        return Body(Span(first.start, last.end, first.line, last.end_line))
     start = module.line_start(module.line_of(colon) + 1)
-    end = module.line_start(last.end_line + 1)
-    indent = text[module.line_start(first.line) : first.start]
-    return Body(Span(start, end, first.line, last.end_line), indent, loop_indent)
+    return Body(Span(start, module.line_start(last.end_line + 1), first.line, last.end_line), indent)
