@@ -1,7 +1,7 @@
 """What a rewrite of a notebook has to respect: cells that stand by themselves, and magics, which only IPython reads."""
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,18 +25,16 @@ def _allowed(plan: Plan, known: dict[Path, "_Notebook"], text_of: Callable[[Path
     places = [plan.place]
     if isinstance(plan.stack, InitStack):
         places += [each.place for each in (*plan.stack.sites, *plan.stack.annotations)]
-    asked: tuple[Obligation, ...] = ()
+    unclear: list[Obligation] = []
     for place in places:
-        if not is_notebook(place.path):
-            continue
-        if place.path not in known:
-            known[place.path] = _Notebook(place.path, text_of(place.path))
-        notebook = known[place.path]
-        reason = notebook.against(place)
-        if reason is not None:
-            return refused(plan, "SCN212", reason, "put it into a cell of its own, in plain Python")
-        asked += notebook.unclear
-    return replace(plan, obligations=each_once((*plan.obligations, *asked))) if asked else plan
+        if is_notebook(place.path):
+            if place.path not in known:
+                known[place.path] = _Notebook(place.path, text_of(place.path))
+            reason = known[place.path].against(place)
+            if reason is not None:
+                return refused(plan, "SCN212", reason, "put it into a cell of its own, in plain Python")
+            unclear += known[place.path].unclear
+    return replace(plan, obligations=each_once((*plan.obligations, *unclear))) if unclear else plan
 
 
 class _Notebook:
@@ -47,7 +45,9 @@ class _Notebook:
         self.cells = Cells(text)
         tree = parse(text)
         self.statements = [] if isinstance(tree, Problem) else [_lines_of(each) for each in tree.body]
-        self.unclear = tuple(self._asked(path))
+        magics = [(magic, at) for at, line in enumerate(self.lines, start=1) if (magic := unclear(line)) is not None]
+        texts = [f"`{magic}` ({path}:{self._where(at)}) changes nothing that the loop uses" for magic, at in magics]
+        self.unclear = [Obligation(Kind.BODY, text) for text in texts]
 
     def against(self, place: Place) -> str | None:
         """Why the statement of module level that a place is in must stay as it is."""
@@ -61,13 +61,6 @@ class _Notebook:
                 magic = original(self.lines[number - 1]).strip()
                 return f"`{magic}` stands in the same statement ({self._where(number)}), which only IPython reads"
         return None
-
-    def _asked(self, path: Path) -> Iterator[Obligation]:
-        for number, line in enumerate(self.lines, start=1):
-            magic = unclear(line)
-            if magic is not None:
-                text = f"`{magic}` ({path}:{self._where(number)}) changes nothing that the loop uses"
-                yield Obligation(Kind.BODY, text)
 
     def _where(self, number: int) -> str:
         cell: Cell | None = self.cells.at(number, number)

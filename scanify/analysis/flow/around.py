@@ -1,4 +1,4 @@
-"""What the code around a loop sees of the names that the loop binds, and of the exceptions that it raises."""
+"""The code around a loop: names that it reads of the loop, and handlers of the loop's exceptions."""
 
 import ast
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What is walked beside the layers, as expressions: the index, other lists, keys."""
+"""The xs of a loop as expressions: the index, other lists, keys."""
 
 import ast
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from scanify.analysis.plan import PerLayer
 
 
 def is_walked(index: Index, layer: Walk) -> bool:
-    """Whether an index is one more xs: it is read, or it says how many iterations there are and the layers do not."""
+    """True if an index is one more xs: it is read, or it alone gives the number of iterations."""
     if index.read:
         return True
     if index.numbers is None:
@@ -22,7 +22,7 @@ def is_walked(index: Index, layer: Walk) -> bool:
 
 
 def index_text(index: Index, layer: Walk) -> str:
-    """The numbers of a loop's index as an expression, counted beside its layers."""
+    """Return the numbers of a loop's index as an expression."""
     if index.numbers is not None:
         return index.numbers_text
     return _counted_from(index.first, layer)
@@ -35,7 +35,7 @@ def _counted_from(first: ast.expr | None, layer: Walk) -> str:
 
 
 def walked_beside(loop: Loop, index: Index | None, beside: Sequence[Walk], layer: Walk) -> tuple[PerLayer, ...]:
-    """Each xs with its target. Of what a `zip` may leave a rest of, as many as there are layers."""
+    """Return each xs with its target; arguments of a `zip` that may be longer are truncated to the number of layers."""
     xs = [] if index is None else [PerLayer(code(loop.module, index.target), index_text(index, layer))]
     for walk in beside:
         of_all = layer.in_part and isinstance(walk.source, ast.Name | ast.Attribute)  # `zip(layers[:-1], keys)`

@@ -21,7 +21,7 @@ _NONE = "None"
 _MAKERS = frozenset("list tuple dict".split())
 _OTHER_KIND = "the body adds to it as to another kind of container"
 _NOT_NEW = "it is not shown to be a new list, tuple or dict of this function"
-# What a kind of collection is added to by: a method of lists, `+`, or a key.
+# The ways to add to a kind of collection.
 _ADDS = {"list": (Adds.LIST, {"method", "plus"}), "tuple": (Adds.TUPLE, {"plus"}), "dict": (Adds.DICT, {"key"})}
 
 
@@ -65,7 +65,7 @@ def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
     keyed = False
     for name, grown in _growths(loop.body).items():
         if name in names.bound and name not in names.read_first:
-            continue  # made anew in every iteration
+            continue  # created in every iteration
         answer = _collection(loop, name, grown, layers)
         if isinstance(answer, str):
             what = f"`{name}` collects a value from every layer, and {answer}"
@@ -103,9 +103,9 @@ def _collection(loop: Loop, name: str, grown: Sequence[Growth], layers: frozense
 
 
 def _made(loop: Loop, name: str) -> tuple[set[str], list[ast.AST]]:
-    """What a name may be where the loop begins, of "list", "tuple", "dict" and "None", empty if that is not shown.
+    """Return the kinds of container that a name may hold before the loop, empty if that is not shown.
 
-    With it the code that runs from there to the end of the loop; of loops around it that begin later all of them.
+    With them the code that runs from its creation to the end of the loop, and the outermost loop that begins after it.
     """
     nothing: tuple[set[str], list[ast.AST]] = (set(), [])
     if loop.scope.parent is None or name in {*loop.scope.globals, *loop.scope.nonlocals}:
@@ -126,7 +126,7 @@ def _made(loop: Loop, name: str) -> tuple[set[str], list[ast.AST]]:
 
 
 def _kind(loop: Loop, value: ast.expr) -> set[str]:
-    """What an expression makes anew; empty if that is not known."""
+    """Return the kinds of container that an expression may create; empty if that is not known."""
     match value:
         case ast.List() | ast.ListComp() | ast.BinOp(left=ast.List(), op=ast.Mult()):
             return {"list"}
@@ -160,7 +160,7 @@ def _compared_with_none(name: str, *nodes: ast.AST) -> Iterator[ast.Name]:
 
 
 def _growths(statements: Sequence[ast.AST]) -> dict[str, list[Growth]]:
-    """What is added to each name by statements and by those in them, nested functions left out, in source order."""
+    """Return the growths of each name in statements and in their blocks, nested functions left out."""
     grown: dict[str, list[Growth]] = {}
     for statement in statements_in(statements):
         for growth in _growth(statement):

@@ -1,4 +1,4 @@
-"""Which names a stretch of code reads before it binds them, and which it binds: the dataflow of one block.
+"""The dataflow of one block: the names that it reads before it binds them, and those that it binds.
 
 The answer errs on the safe side: a name counts as read first unless it is bound on every path that leads to the read.
 """

@@ -32,7 +32,7 @@ __all__ = ["LoopShape", "Problem", "shape_of"]
 
 @dataclass(frozen=True, eq=False)
 class LoopShape:
-    """What one loop does, with `layer` as its layers.
+    """The carries, xs, ys and problems of one loop, with `layer` as its layers.
 
     `layer_names` are the names of a layer: several where it is a tuple that the head takes apart.
     `carry`: names that are read before they are written, and written; behind them `last`, names that the body computes
@@ -78,7 +78,7 @@ class LoopShape:
 
     @property
     def ys(self) -> tuple[str, ...]:
-        """The names of what is collected."""
+        """The names of the collections."""
         return self.collected.names if self.loop.appends_to is None else (self.loop.appends_to,)
 
     @property
@@ -89,7 +89,7 @@ class LoopShape:
 
     @property
     def exit_words(self) -> frozenset[str]:
-        """What the early exits are, of `continue`, `break` and `return`."""
+        """The kinds of early exits: "continue", "break", "return"."""
         return frozenset(each.word for each in self.exits)
 
     @property

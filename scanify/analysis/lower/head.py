@@ -204,7 +204,7 @@ class HeadReader:
         return replace(walk, base=below.base, bases=below.bases, order=order, via=below.via)
 
     def bases(self, node: ast.expr) -> Iterator[ast.expr]:
-        """What is walked one after another: `enc + dec`, `[*enc, *dec]`, `itertools.chain(enc, dec)`."""
+        """Yield the lists of a concatenation: `enc + dec`, `[*enc, *dec]`, `itertools.chain(enc, dec)`."""
         match node:
             case ast.BinOp(op=ast.Add()):
                 yield from self.bases(node.left)

@@ -52,7 +52,7 @@ def _comments(module: Module) -> list[tuple[int, int, str]]:
         tokens = list(tokenize.generate_tokens(iter([*lines, ""]).__next__))
         return [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]
     except (tokenize.TokenError, SyntaxError):
-        # Of a later Python: better a sign in a text is taken for a comment than one that is asked for is not heeded.
+        # The file may need a later Python: rather take a text for a comment than miss a comment.
         marked = [(number, line.find("#"), line) for number, line in enumerate(lines, start=1) if MARK in line]
         return [(number, at, line[at:].rstrip("\r\n")) for number, at, line in marked if at >= 0]
 

@@ -91,13 +91,13 @@ class Walk:
 
     @property
     def in_part(self) -> bool:
-        """Whether it is a slice: what is walked beside it may have an element for each of the whole list."""
+        """True of a slice: other walks of the loop may have an element for each layer of the whole list."""
         return self.order is Order.SLICE
 
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """What a loop counts beside its walks: the target of `enumerate`, of `range` in a `zip`, the names of `items()`.
+    """The counter of a loop: the target of `enumerate`, of `range` in a `zip`, the names of `items()`.
 
     `first` is where `enumerate` begins, where it says so; `numbers` the expression that is counted through, where there
     is one, and `numbers_text` what is to be written to have those as a sequence. `read`: the body reads the target.

@@ -2,8 +2,8 @@
 
     loops_in(module)
 
-A form is lowered by one function here or in a file of its own: `head` reads what is walked in step, `by_number` what is
-taken by index, `calls` what is walked by `map` and `reduce`.
+A form is lowered by one function here or in a file of its own: `head` reads `zip` and `enumerate`, `by_number` elements
+that are taken by index; `calls` refuses `map` and `reduce`.
 """
 
 import ast

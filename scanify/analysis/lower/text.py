@@ -19,7 +19,7 @@ def made(node: Node, like: ast.AST) -> Node:
 
 
 def is_made(node: ast.AST) -> bool:
-    """Whether a node was made in a lowering, and does not stand in the file as it is."""
+    """True if a node was made in a lowering, and is not in the file."""
     return getattr(node, _MADE, False) is True
 
 

@@ -1,4 +1,4 @@
-"""A body with other words in some places: nodes with the places of what they stand for, and the texts for the file.
+"""Bodies with some nodes replaced: the new nodes have the places of the old ones, and there are edits for the file.
 
 Nodes without a change in them stay the objects that they are.
 """
