@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from scanify.analysis.alike.parts import constructors
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lists.declared import is_static
-from scanify.analysis.lists.home import Home
+from scanify.analysis.lists.home import Home, class_meant, given_in
 from scanify.analysis.lists.layer_list import (
     FEW,
     Class,
@@ -25,6 +25,7 @@ from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
 _KEEPING = frozenset({"equinox.nn.Dropout", "jax.numpy.array", "jax.numpy.asarray"})
+_DEEPEST = 4  # constructors that pass an argument on; one that passes it further is not shown to keep it
 _ARITHMETIC = frozenset("float int bool abs min max round".split())
 
 
@@ -95,12 +96,12 @@ def _doubt(project: ProjectFacts, made: Made) -> Obligation | None:
     return None
 
 
-def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at: int) -> bool:
+def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at: int, depth: int = 0) -> bool:
     """True if a class of the project stores an argument, or arithmetic on it, and makes nothing of its size.
 
     `self.rate = rate` gives each layer its own number, which an array can hold; `Linear(width, width)` its own shapes.
     """
-    if not isinstance(cls, Definition):
+    if not isinstance(cls, Definition) or depth > _DEEPEST:
         return False
     found = next(constructors(project, cls), None)
     fields = project.classes.fields(cls)
@@ -110,11 +111,11 @@ def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at
         return name in fields and not is_static(fields[name].default)
     uses = (each for each in nodes_in(*found[1].body) if isinstance(each, ast.Name) and each.id == name)
     static = {each for each in fields if is_static(fields[each].default)}
-    return name in names and all(_is_stored(found[0], each, static) for each in uses)
+    return name in names and all(_is_stored(found[0], each, static, depth) for each in uses)
 
 
-def _is_stored(home: Home, node: ast.AST, static: set[str]) -> bool:
-    """True if an expression goes into a field that is not static, through arithmetic alone."""
+def _is_stored(home: Home, node: ast.AST, static: set[str], depth: int) -> bool:
+    """True if an expression goes into a field that is not static, through arithmetic and constructors alone."""
     through = (ast.BinOp, ast.UnaryOp, ast.keyword)
     above = next(
         each
@@ -126,6 +127,10 @@ def _is_stored(home: Home, node: ast.AST, static: set[str]) -> bool:
     match above:
         case ast.Assign(targets=[ast.Attribute(attr=attr)]) | ast.AnnAssign(target=ast.Attribute(attr=attr)):
             return attr not in static
+        case ast.Call(func=func):
+            pairs = enumerate(given_in(above))
+            name, at = next(((name, at) for at, (name, value) in pairs if node in nodes_in(value)), ("", 0))
+            return _is_only_kept(home.project, class_meant(home, func), name, at, depth + 1)
         case _:
             return False
 
