@@ -396,3 +396,20 @@ def test_a_list_of_a_layer_is_not_one_of_the_same_name_that_the_loop_collects() 
         )
     )
     assert isinstance(found, Refusal) and found.rule == "SCN207"
+
+
+@pytest.mark.parametrize(
+    ("before", "loop"),
+    [
+        ("outs = [x]\nalias = outs", "for layer in self.layers:\n    outs.append(layer(alias[-1]))"),
+        ("outs = [x]\nalias = outs", "for layer in self.layers:\n    outs += [layer(alias[-1])]"),
+        ("outs = [x]\nheld = {'a': outs}", "for layer in self.layers:\n    outs.append(layer(held['a'][-1]))"),
+        ("outs = [x]\nalias = outs", "for layer, y in zip(self.layers, alias):\n    outs.append(layer(y))"),
+        ("outs = [x] * 4", "for i in range(len(self.layers)):\n    outs.append(self.layers[i](outs[i]))"),
+        ("outs = [x] * 4", "for i in range(len(self.layers)):\n    outs.append(self.layers[i](outs[-i - 1]))"),
+        ("outs = [x]\nread = lambda: outs[-1]", "for layer in self.layers:\n    outs.append(layer(read()))"),
+    ],
+)
+def test_a_list_that_each_layer_adds_to_and_reads_by_another_name_is_refused(before: str, loop: str) -> None:
+    found = only(model(loop, before=before, after="return outs"))
+    assert isinstance(found, Refusal) and found.rule == "SCN206", found

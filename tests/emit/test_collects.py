@@ -272,27 +272,25 @@ STARTS = {
     ],
     "pair": ["pair = ()", "pair = (x, 1)", "pair = () if wanted else None"],
     "named": ["named = {}", "named = {'layer 1': 0, 'z': x}", "named = dict(a=x) if wanted else None"],
-    "slots": ["slots = [None] * len(self.layers)", "slots = [0.0] * 9"],
 }
 GROWTH = {
     "outs": ["outs.append(x)", "outs += [x, 2]", "outs = outs + [{'x': x, 'at': i}]", "outs.extend(jnp.split(x, 3))"],
     "pair": ["pair += (x.sum(),)", "pair = pair + (f'layer {i}', None)", "pair = pair + ((x, 1.5, True),)"],
     "named": ["named[f'layer {i}'] = x", "named['z'] = i", "for k in 'ba':\n    named[k] = x"],
-    "slots": ["slots[i] = x", "slots[-i] = (x, i)"],
 }
 GUARDS = ["", "", "if i in self.taps:", "if i % 2:", "if mask is not None:"]
 
 
 @st.composite
 def bodies(draw: Any) -> tuple[str, bool]:
-    """A method that collects into some of four collections, and whether it asks for those that may be None."""
+    """A method that collects into some of three collections, and whether it asks for those that may be None."""
     names = draw(st.lists(st.sampled_from(sorted(STARTS)), min_size=1, max_size=3, unique=True))
     wanted = draw(st.booleans())
     lines = [draw(st.sampled_from(STARTS[name])) for name in names]
     maybe = {name for name, line in zip(names, lines, strict=True) if "if wanted" in line}
     statements = []
     again = draw(st.lists(st.sampled_from(names), max_size=4))
-    for name in [name for name in again if name != "slots"] + names:
+    for name in again + names:
         statement, guard = draw(st.sampled_from(GROWTH[name])), draw(st.sampled_from(GUARDS))
         if name in maybe:
             guard = "if wanted:"

@@ -47,7 +47,7 @@ def decide(
         computes = any(isinstance(each, Array) for _, _, value in fact.body.ys for each in parts_of(value))
         if not computes and not calls_element(loop, layers.walk):
             return None  # `[layer.name() for layer in layers]` gives no arrays
-        if loop.is_statement and (fact.problems or refusal is not None):
+        if loop.is_statement and refusal is not None:
             return None
     reasons = [*([refusal] if refusal is not None else []), *fact.problems]
     if reasons:

@@ -15,6 +15,7 @@ from scanify.analysis.flow.names import Names, flow, reads
 from scanify.analysis.flow.statements import assignments, statements_in, value_given
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import mentions, nodes_in
+from scanify.analysis.lower.scope import scope_of
 from scanify.analysis.plan import Adds, Collection
 
 _NONE = "None"
@@ -58,12 +59,13 @@ class Collected:
 
 
 def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
-    """Return the collections of a loop."""
+    """Return the collections of a loop; of one that gives the elements of a list only what is wrong with that list."""
     collections: list[Collection] = []
     problems: list[Problem] = []
     values: dict[str, tuple[ast.expr, ...]] = {}
     keyed = False
-    for name, grown in _growths(loop.body).items():
+    appends = isinstance(loop.node, ast.stmt) and loop.appends_to is not None
+    for name, grown in _growths([loop.node] if appends else loop.body).items():
         if name in names.bound and name not in names.read_first:
             continue  # created in every iteration
         answer = _collection(loop, name, grown, layers)
@@ -72,7 +74,7 @@ def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
             last = f"name the last element: `last = {name}[-1]` before the loop, and append `last` in it"
             read = f"{name}[-1]" in {ast.unparse(each) for each in nodes_in(*loop.body) if isinstance(each, ast.expr)}
             problems.append(Problem("SCN206", what, grown[0].node, last if read else ""))
-        elif answer is not None:
+        elif answer is not None and not appends:
             collections.append(answer)
             values[name] = tuple(value for each in grown for value in each.values)
             keyed = keyed or any(each.key is not None and reads(each.key) for each in grown)
@@ -87,7 +89,8 @@ def _collection(loop: Loop, name: str, grown: Sequence[Growth], layers: frozense
     region, inside = [*since, loop.node], set(nodes_in(loop.node))
     known: set[ast.AST] = {place for each in _growths(region).get(name, ()) for place in each.names}
     known |= set(_compared_with_none(name, *region))
-    known.update(each.value for each in nodes_in(*since) if _is_element(each) and each not in inside)
+    elements = (each for each in nodes_in(*since) if _is_element(each) and each not in inside)
+    known.update(each.value for each in elements if scope_of(loop.module, each) is loop.scope)
     looked = [place for place in mentions(name, *region) if place not in known]
     if looked:
         reads_it = not inside.isdisjoint(looked)

@@ -104,7 +104,8 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
     layers = frozenset(target_names(layer.target))
     read = tuple(name for name in names.read_first if name in names.bound and name not in targets)
     after = read_after(loop)
-    gathered = Collected() if loop.element is not None else collected(loop, names, layers)
+    is_element = loop.element is not None and loop.appends_to is None
+    gathered = Collected() if is_element else collected(loop, names, layers)
     read = tuple(name for name in read if name not in gathered.names)
     last = (
         LastValues()
