@@ -1,8 +1,8 @@
-"""Who sees the tree of parameters: code that stacking a list where it is built would make compute something else.
+"""Find code that sees the parameter tree and would compute something else if a list were built stacked.
 
-Stacking gives the leaves of the layers one more axis, there are fewer of them, and their paths change. Elementwise
-maps, sums over all leaves, casts and most optimizers are the same on either tree; masks by rank, norms or random keys
-for each leaf, labels by path and walks over fields are not.
+In a stack there are fewer leaves, each has one more axis, and paths change. Elementwise maps, sums over all leaves,
+casts and most optimizers give the same on either tree; masks by rank, norms or random keys per leaf, labels by path
+and traversals of fields do not.
 """
 
 from scanify.analysis.watchers.plans import with_watchers

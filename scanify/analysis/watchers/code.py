@@ -1,6 +1,6 @@
-"""Evaluate expressions, and the statements that give values to names, attributes and results: by names alone.
+"""Evaluate expressions, and the statements that bind names, attributes and results, by name alone.
 
-All functions of a name share their results, all attributes of a name their value.
+Functions of one name share their result, and attributes of one name share their value.
 """
 
 import ast
@@ -34,7 +34,7 @@ from scanify.analysis.watchers.values import (
     value_of,
 )
 
-# Packages whose classes call nothing of their own with what their objects are passed.
+# Packages whose classes never call the arguments of their methods.
 _BASES = tuple("equinox. typing. typing_extensions. builtins. abc. enum. jaxtyping. optax. haliax. flax.".split())
 _WORD = re.compile(r"[^\W\d]\w*")
 _PROPERTIES = {"property", "cached_property"}
@@ -50,9 +50,9 @@ class Code(Store):
         super().__init__()
         self.index, self.classes, self.models = index, Classes(index), {each.node for each in models}
         self.definitions: dict[str, list[tuple[Module, ast.AST]]] = {}
-        self._fields = {*MEASURES, "weight", "bias"}  # of layers of libraries: an array is the same in a stack
-        self._memo: dict[ast.AST, Value] = {}  # of one run
-        self._parts: dict[ast.AST, list[ast.AST]] = {}  # of each unit
+        self._fields = {*MEASURES, "weight", "bias"}  # fields of library layers: such an array is the same in a stack
+        self._memo: dict[ast.AST, Value] = {}  # of the current run
+        self._parts: dict[ast.AST, list[ast.AST]] = {}  # nodes to evaluate, by unit
         for name in lists:
             self.give(MODEL, "attribute", name)
 
@@ -82,13 +82,13 @@ class Code(Store):
             self._statement(module, node, each)
 
     def called(self, module: Module, node: ast.expr, function: ast.expr, passed: Arguments) -> Value:
-        """Return the result of a call, or of a decorator."""
+        """Return the result of a call, or of applying a decorator."""
         raise NotImplementedError
 
     # -- names and attributes -----------------------------------------------------------------------------------------
 
     def _global(self, several: Iterable[tuple[Meaning | None, str]]) -> Value:
-        """Return the value of the meanings that a dotted name may have."""
+        """Return the value of a dotted name that may have several meanings."""
         found = NOTHING
         for meaning, rest in several:
             value = value_of(UNKNOWN)
@@ -113,7 +113,7 @@ class Code(Store):
         return self.of_attribute(self.value(module, node.value), node.attr)
 
     def of_attribute(self, base: Value, name: str) -> Value:
-        """Return the value of an attribute: of fields and methods by their name alone."""
+        """Return the value of an attribute; fields and methods are found by name alone."""
         atoms = atoms_of(base)
         found = join([self.read("attribute", name)]) | value_of(*({UNKNOWN, KNOWN} & atoms))
         if TREE in atoms and name not in self._fields:
@@ -145,14 +145,14 @@ class Code(Store):
     # -- expressions --------------------------------------------------------------------------------------------------
 
     def value(self, module: Module, node: ast.expr) -> Value:
-        """Return the value of an expression, which is evaluated once in a run."""
+        """Return the value of an expression, evaluated at most once per run."""
         if node not in self._memo:
             self._memo[node] = NOTHING
             self._memo[node] = self.evaluated(module, node)
         return self._memo[node]
 
     def evaluated(self, module: Module, node: ast.expr) -> Value:
-        """Return the value of an expression that was not evaluated before in a run."""
+        """Evaluate an expression, without the memo."""
         match node:
             case ast.Name(id=name):
                 scope = local_scope(module, node, name)
@@ -234,7 +234,7 @@ class Code(Store):
                 self.value(module, node)
 
     def _parameters(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
-        """Give parameters their defaults, objects of their annotations, and `self` to methods."""
+        """Bind parameters to their defaults, to objects of their annotated classes, and `self` to the object."""
         args, owner = node.args, parent_of(module, node)
         positional = [*args.posonlyargs, *args.args]
         if isinstance(owner, ast.ClassDef) and positional and "staticmethod" not in _decorators(node):
@@ -249,7 +249,7 @@ class Code(Store):
                 self.give(self._annotated(module, each.annotation), "name", node, each.arg)
 
     def object_of(self, module: Module, owner: ast.ClassDef) -> Value:
-        """Return an object of a class of the project; the source does not show what it inherits from a library."""
+        """Return an object of a class of the project; it is UNKNOWN too if it inherits from an unlisted library class."""
         lineage = self.classes.lineage(Definition(module, owner.name, owner))
         bases = [base for each in lineage for base in self.classes.bases(each) if not isinstance(base, Definition)]
         is_open = any(base is None or not base.qualname.startswith(_BASES) for base in bases)
@@ -261,7 +261,7 @@ class Code(Store):
         return join(self.object_of(where, cls) for where, cls in several if isinstance(cls, ast.ClassDef))
 
     def assign(self, module: Module, targets: Iterable[ast.expr], value: Value) -> None:
-        """Add to the values of targets of an assignment."""
+        """Add a value to the targets of an assignment."""
         for target in targets:
             match target:
                 case ast.Name(id=name):
@@ -284,7 +284,7 @@ class Code(Store):
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
-    """Yield the targets that a node binds, with the expression that they get, or an element of which they get."""
+    """Yield the targets that a node binds, with their expression, or with the iterable whose elements they get."""
     match node:
         case ast.Assign(targets=targets, value=value):
             yield targets, value
@@ -301,7 +301,7 @@ def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
 
 
 def _key(function: ast.AST) -> object:
-    """Under what the result of a function is: its name, for all functions of the name; a lambda itself."""
+    """Return the key of a function's result: its name, which all functions of the name share; a lambda itself."""
     return getattr(function, "name", function)
 
 

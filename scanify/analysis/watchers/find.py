@@ -1,6 +1,6 @@
-"""Every place in a project where leaves are read: by functions on trees and optimisers, and by what is given a model.
+"""Find every place in a project that reads leaves: functions on trees, optimisers, and calls that are passed a model.
 
-A listed function that is named without being called may be applied to any tree, so it is a reader there.
+A listed function that is named without being called may be applied to any tree, so naming it counts as reading.
 """
 
 import ast
@@ -35,7 +35,7 @@ _MENTIONED = {name for name in JUDGED if KINDS[name] != "structure"} | TREE_MODU
 _COUNTS, _PARTS = frozenset({"num_leaves", "num_nodes"}), frozenset({"children", "node_data"})
 _IMPORTS, _BY_TEXT = frozenset({"__import__", "import_module"}), ("jax", "equinox", "pickle")
 _NAMED = {name.rpartition(".")[2] for name in {*_MENTIONED, *KINDS}} | _IMPORTS
-# Names that are common tell nothing: in a call of a function on trees another word of its path does.
+# Common names prove nothing: a call of a function on trees has another word of its path, too.
 _WORDS = _NAMED | _COUNTS | _PARTS | PLACES | {"shard_map", *_PACKAGES}
 _WORDS -= frozenset("map all structure reduce filter partition".split())
 _OF_TREES = frozenset("tree_map tree_leaves tree_flatten tree_reduce tree_util tree optax".split())
@@ -43,7 +43,7 @@ _ORIGINS = ("jax.tree", "jax.flatten_util", "pickle.", "equinox", *_PACKAGES, *S
 _PATH = re.compile(r"optax(?:[.:][a-z]\w*)*")
 _TEXTS = (".__version__", ".__name__", ".__file__", ".__doc__")
 _PROGRAM = re.compile(r"\.eqns\b|\.cost_analysis\b")
-# What walks into scans knows their length: `eqn.primitive.name == "scan"`, `scan_p`, `eqn.params["length"]`.
+# Code that looks into scans knows their length: `eqn.primitive.name == "scan"`, `scan_p`, `eqn.params["length"]`.
 _KNOWS_SCANS = re.compile(r"""["']scan["']|\bscan_p\b|["']length["']""")
 
 
@@ -68,12 +68,12 @@ def watchers(index: Index) -> tuple[Reader, ...]:
 
 
 def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Reader]:
-    """Yield what one call looks at, without what its arguments do."""
+    """Yield what one call reads of leaves, apart from calls among its arguments."""
     return (_reader(module, call, reads) for reads in reads_of_call(index, module, call))
 
 
 def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Reader]:
-    """Return the calls that are passed a model which holds one of some lists; `place` is for a project too large."""
+    """Return the calls that are passed a model holding one of the lists, or one reader at `place` in too large a project."""
     models = _models(index, lists)
     models |= {base for each in models for base in Classes(index).lineage(each)}
     flow = Flow(index, models, lists)
@@ -86,7 +86,7 @@ def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Rea
 
 
 def _models(index: Index, lists: Collection[str]) -> set[Definition]:
-    """Return the classes that name a list, or another such class: its subclasses, and those with a field of one."""
+    """Return the classes that name a list, or another such class: its subclasses, and classes with a field of its type."""
     names, found = set(lists), set[Definition]()
     while True:
         paths = dict.fromkeys(path for name in sorted(names) for path in index.paths_with(name))
@@ -109,7 +109,7 @@ def _words_of(cls: Definition) -> set[str]:
 
 
 def program_readers(index: Index) -> list[Reader]:
-    """Return the places that read traced or compiled programs, in which a scan is one equation, with its cost."""
+    """Return the places that read traced or compiled programs, where a scan is one equation with the cost of one."""
     found: list[Reader] = []
     for path in index.paths:
         source = index.source(path)
@@ -128,7 +128,7 @@ def _reader(module: Module, node: ast.AST, reads: str) -> Reader:
 
 
 def _aliases(index: Index) -> set[str]:
-    """Return the names that imports of the project give to functions on trees."""
+    """Return the aliases under which the project imports functions on trees."""
     texts = [source.text for path in index.paths if (source := index.source(path)) is not None]
     found: set[str] = set()
     while True:
@@ -173,7 +173,7 @@ def _is_telling(node: ast.AST, words: frozenset[str] | set[str]) -> bool:
 
 
 def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
-    """Yield what one node reads."""
+    """Yield what one node reads of leaves."""
     match node:
         case ast.Constant(value=str(text)):
             above = parent_of(module, node)
@@ -200,14 +200,14 @@ def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
 
 
 def _is_root(module: Module, node: ast.AST) -> bool:
-    """True for the longest path of names, such as `jax.tree.map`, if it is read and not called."""
+    """True for the longest dotted path, such as `jax.tree.map`, if it is read and not called."""
     above = parent_of(module, node)
     is_part = isinstance(above, ast.Attribute) or (isinstance(above, ast.Call) and above.func is node)
     return not is_part and dotted(node) is not None and isinstance(getattr(node, "ctx", None), ast.Load)
 
 
 def _mentioned(index: Index, module: Module, node: ast.expr) -> Iterator[str]:
-    """Yield functions on trees, and optimisers, that are not called where they are named."""
+    """Yield what functions on trees and optimisers may read that are named without being called."""
     above = parent_of(module, node)
     for known in dict.fromkeys(callees(index, module, node)):
         if not isinstance(known, str):
@@ -219,7 +219,7 @@ def _mentioned(index: Index, module: Module, node: ast.expr) -> Iterator[str]:
 
 
 def _chosen(qualname: str, above: ast.AST | None) -> Iterator[str]:
-    """Yield what may be read by an optimiser, or by any of a package, that is not called where it is named."""
+    """Yield what an optimiser, or any optimiser of a package, may read if it is named without being called."""
     package = qualname.removesuffix(".__dict__")
     is_any = package in _OPTIMISERS
     match above:

@@ -1,4 +1,4 @@
-"""Follow models through a project, to calls of what is not on the closed list.
+"""Follow models through a project, to calls of functions that are not on the closed list.
 
 flow ─> code ─> values
 """
@@ -46,23 +46,23 @@ _BY_NAME = frozenset(f"builtins.{name}" for name in "getattr setattr delattr obj
 _REACHING = ("gc.get_", "builtins.eval", "builtins.exec", "builtins.locals", "builtins.globals", "sys._getframe")
 _MAKE_CONTAINERS = tuple("builtins.list builtins.dict builtins.set .deque .OrderedDict .defaultdict".split())
 _MAKE_KNOWN = ("optax.", "equinox.nn.", "diffrax.", "jmp.")
-_SORT = "builtins.sorted"  # like methods of containers, it calls what it is passed by name
+_SORT = "builtins.sorted"  # like methods of containers, it calls functions passed by name
 _OPEN = frozenset("__class__ __call__ __init__ __name__ __doc__ __module__ __qualname__ __eq__ __post_init__".split())
 
 
 class Flow(Code):
-    """Follows models through a project. `found` has the calls that are passed one and are not on the closed list."""
+    """Follows models through a project. `found` has the calls that are passed a model and are not on the closed list."""
 
     def __init__(self, index: Index, models: Collection[Definition], lists: Collection[str]) -> None:
         self.found: dict[tuple[object, ...], Reader] = {}
-        self._called: set[str] = set()  # names of functions that code of the project calls
-        self._calls: dict[tuple[str, Arguments], int] = {}  # how many functions were passed these arguments
+        self._called: set[str] = set()  # names of functions that the project calls
+        self._calls: dict[tuple[str, Arguments], int] = {}  # number of functions already called with these arguments
         self._lists = lists
         self._reports = False
         super().__init__(index, models, lists)
 
     def follow(self) -> list[Reader]:
-        """Return the calls that are passed a model and are not shown to treat each number alike."""
+        """Return the calls that are passed a model and are not known to treat each number alike."""
         self.settle()
         self._from_outside()
         self.settle()
@@ -72,10 +72,10 @@ class Flow(Code):
         return list(self.found.values())
 
     def _from_outside(self) -> None:
-        """Pass arguments to the functions that no code of the project calls: other code calls them.
+        """Pass arguments to functions that the project never calls: other code may call them.
 
-        A parameter holds a model if a variable of its name does elsewhere, if it is called, or if its list is read; and
-        if an operator or a statement may pass one: `model | report` calls `__ror__`.
+        A parameter may hold a model if a variable of its name does elsewhere, if it is called, or if its list is read; or if
+        an operator or a statement may pass one: `model | report` calls `__ror__`.
         """
         free = [each for each in self.units if isinstance(each, FUNCTIONS) and each.name not in self._called]
         trees = {str(key[-1]) for key, value in self.values.items() if key[0] == "name" and holds_tree(value)}
@@ -145,7 +145,7 @@ class Flow(Code):
         return found
 
     def _constructed(self, module: Module, node: ast.AST, passed: Arguments) -> None:
-        """Call the constructor of a class of the project; one that is made for its fields stores its arguments."""
+        """Call the constructor of a class of the project; a generated one stores its arguments in the fields."""
         assert isinstance(node, ast.ClassDef)
         owner = Definition(module, node.name, node)
         method = self.classes.method(owner, "__init__")
@@ -159,7 +159,7 @@ class Flow(Code):
             self.give(join([value]), "attribute", name)
 
     def _library(self, module: Module, node: ast.expr, name: str, passed: Arguments) -> Value:
-        """Return the result of a function of a library; report one that is passed a model and not listed."""
+        """Return the result of a library function; report an unlisted one that is passed a model."""
         every = passed.every
         trees = MODEL if holds_tree(every) else NOTHING
         if name.startswith(_REACHING) and not _is_name(node):
@@ -199,7 +199,7 @@ class Flow(Code):
         return every | value_of(*([made] if made else [])) if role else NOTHING
 
     def _passed_on(self, module: Module, node: ast.expr, name: str, passed: Arguments) -> Value:
-        """Return the results of the functions that a function of a library is passed, and may call with the rest."""
+        """Return the results of the callables passed to a library function, which may call them with its other arguments."""
         every, places = passed.every, called_arguments(name)
         functions = _functions(every)
         if places:
@@ -218,7 +218,7 @@ class Flow(Code):
         return found
 
     def _by_name(self, module: Module, node: ast.Call, name: str, given: Sequence[Value]) -> Value:
-        """Read or write an attribute whose name is an argument, and which may be any if that is no constant."""
+        """Read or write an attribute whose name is an argument; a name that is not constant may be any attribute."""
         field = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
         if not isinstance(field, str) or _is_own(field):
             is_library = None not in callees(self.index, module, node.args[0])  # `getattr(jax.nn, name)`
@@ -259,7 +259,7 @@ def _functions(value: Value) -> Value:
 
 
 def _may_be_tree(value: Value) -> bool:
-    """True for a model, and for what the source does not show."""
+    """True for a model, and for a value that the source does not show."""
     return not atoms_of(value).isdisjoint({TREE, UNKNOWN})
 
 
@@ -269,11 +269,11 @@ def _not_shown(module: Module, node: ast.expr) -> str:
 
 
 def _is_own(attribute: str) -> bool:
-    """True for what Python's own attributes say of the fields of an object: `model.__dict__`, `model.__reduce__()`."""
+    """True for a special attribute through which Python shows fields: `model.__dict__`, `model.__reduce__()`."""
     return attribute.startswith("__") and attribute not in _OPEN
 
 
 def _is_name(node: ast.expr) -> bool:
-    """True for `eval("f")`: something under one name, which is not shown."""
+    """True for `eval("f")`, which looks up a single name."""
     first = node.args[0] if isinstance(node, ast.Call) and node.args else None
     return isinstance(first, ast.Constant) and str(first.value).isidentifier()

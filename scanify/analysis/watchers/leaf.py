@@ -1,7 +1,7 @@
-"""A small language of functions of one leaf in which each number of an array is treated by itself.
+"""A small language of functions of one leaf that treat each number of an array by itself.
 
-A function in the language gives a stack of layers the numbers that it gives each layer: it is one expression, as in a
-lambda. Any other function reads something of whole leaves.
+Applied to a stack, a function in the language returns the stack of the results of the layers. Its body is one
+expression, as in a lambda. Any other function counts as reading whole leaves.
 """
 
 import ast
@@ -15,7 +15,7 @@ from scanify.analysis.watchers.library import EACH_NUMBER, TOTALS, TYPE_TESTS
 from scanify.analysis.watchers.names import Body, callee
 from scanify.analysis.watchers.sharding import PLACING, SHARDED, names_axes
 
-_MAX_DEPTH = 4  # functions that call one another
+_MAX_DEPTH = 4  # nested calls
 _NAMED = {
     **dict.fromkeys(("mean", "std", "var", "median"), "a mean of each leaf"),
     **dict.fromkeys("sum max min all any prod size nbytes".split(), "a total of each leaf"),
@@ -31,11 +31,11 @@ _NUMBERS = ("builtins.float", "builtins.int", "builtins.bool", "jax.device_get")
 
 
 class Reads(Exception):
-    """Something of whole leaves is read, in the words of a watcher."""
+    """Whole leaves are read; the message says what of them."""
 
 
 def reads_of(index: Index, module: Module, function: ast.expr) -> str | None:
-    """Return what a function reads that is applied to each leaf of one or more trees; None if that is harmless."""
+    """Return what a function reads when it is mapped over the leaves of trees; None if stacking leaves that unchanged."""
     try:
         Leaf(index, module).call(function, function)
     except Reads as found:
@@ -44,7 +44,7 @@ def reads_of(index: Index, module: Module, function: ast.expr) -> str | None:
 
 
 def _result(function: ast.FunctionDef | ast.Lambda) -> ast.expr:
-    """Return the one expression that a function returns."""
+    """Return the one expression that a function returns; raise if it has other statements."""
     if isinstance(function, ast.Lambda):
         return function.body
     *head, last = function.body
@@ -68,7 +68,7 @@ class Leaf:
     depth: int = 0
 
     def value(self, node: ast.expr) -> bool:
-        """Return the value of an expression of the language."""
+        """Evaluate an expression of the language."""
         match node:
             case ast.Constant():
                 return False
@@ -98,13 +98,13 @@ class Leaf:
                 raise Reads(f"{self._code(node)} of each leaf")
 
     def test(self, test: ast.expr) -> bool:
-        """Return False for a test that is the same for a stack."""
+        """Return False if a test has the same value for a stack; raise if it depends on a leaf."""
         if self.value(test):
             raise Reads("the value of each leaf as a whole")
         return False
 
     def _some(self, nodes: Sequence[ast.expr]) -> bool:
-        values = [self.value(each) for each in nodes]  # all of them: each may raise
+        values = [self.value(each) for each in nodes]  # evaluates every node: each may raise
         return any(values)
 
     def _code(self, node: ast.AST) -> str:
@@ -142,7 +142,7 @@ class Leaf:
             raise Reads(_NAMED.get(known.rpartition(".")[2], f"{self._code(node)} of each leaf"))
 
     def total(self, node: ast.expr) -> str | None:
-        """Return the total of one leaf that an expression is, such as "sum", which may go on over all leaves."""
+        """Return the reduction of one leaf that an expression is, such as "sum", so that it may continue over all leaves."""
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr="size" | "nbytes"):
                 return "sum" if name in self.names else None

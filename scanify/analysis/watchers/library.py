@@ -1,4 +1,4 @@
-"""The closed list: functions outside of the project by their qualified names, and what they do with leaves."""
+"""The closed list: functions outside the project by qualified name, and how they treat leaves."""
 
 from scanify.analysis.language.tables import CALLERS, TAKERS_OF_FUNCTIONS
 from scanify.analysis.watchers.values import KNOWN, MAKER, UNKNOWN, VALUED
@@ -38,13 +38,13 @@ KINDS = {
     }.items()
     for name in names
 }
-"""What each function does with a tree. Functions of one kind are one function under several names."""
+"""What each function does with a tree. Names of one kind are aliases or work alike."""
 JUDGED = frozenset(name for name, kind in KINDS.items() if kind not in ("unflatten", "all", "vmap"))
-"""Functions whose calls `trees` reads, whatever tree they are given."""
+"""Functions whose calls `trees` judges, whatever tree they are passed."""
 LEAF_SPECS = _in("equinox", "default_serialise_filter_spec default_deserialise_filter_spec")
 _LOADS = _in("pickle cloudpickle dill", "load loads") | _in("safetensors.flax safetensors.numpy", "load")
 TREE_MODULES = frozenset("jax.tree jax.tree_util jax.flatten_util jax._src.tree_util jax._src.flatten_util".split())
-# Of the modules of trees these read no leaf: keys of paths, registrations, and what only makes trees.
+# Functions of the tree modules that read no leaf: path keys, registrations, and constructors of trees.
 _MAKE_TREES = _of_trees("unflatten all") | _in("jax.tree", "broadcast transpose static") | _in(
     "jax.tree_util",
     """DictKey FlattenedIndexKey GetAttrKey KeyEntry KeyPath Partial PyTreeDef SequenceKey keystr register_dataclass
@@ -61,7 +61,7 @@ def is_unlisted(name: str) -> bool:
 
 # -- functions of one leaf --------------------------------------------------------------------------------------------
 
-# What treats each number of an array by itself: the result for a stack is the stack of the results.
+# Functions that treat each number of an array by itself: the result for a stack is the stack of the results.
 _NUMPY = """abs absolute add array asarray astype clip conj copy cos cosh divide equal exp expm1 floor greater
     greater_equal isfinite isinf isnan less less_equal log log1p log2 logical_and logical_not logical_or maximum minimum
     multiply nan_to_num negative not_equal ones_like positive power reciprocal round sign sin sinh sqrt square subtract
@@ -76,14 +76,14 @@ EACH_NUMBER = (
     | _in("builtins", "abs pow round float int")
     | _in("copy", "copy deepcopy")
 )
-# What kind of thing a leaf is, which stacking does not change.
+# Tests of a leaf's type, which stacking does not change.
 TYPE_TESTS = (
     _in("equinox", "is_array is_array_like is_inexact_array is_inexact_array_like")
     | _in("builtins", "isinstance type callable hasattr")
     | _in("jax.numpy numpy jax.dtypes", "issubdtype iscomplexobj isrealobj result_type dtype finfo")
     | _in("haliax haliax.util haliax.jax_utils", "is_named_array is_jax_array_like is_scalarish")
 )
-# What an `is_leaf` may stop at: a list and a stack are the same for it.
+# Types that an `is_leaf` may stop at: a list and a stack are the same for it.
 ARRAYS = (
     _in("builtins", "isinstance int float bool complex")
     | TYPE_TESTS - _in("builtins", "hasattr callable type")
@@ -101,7 +101,7 @@ COMBINES = {f"builtins.{name}": name for name in "sum max min all any".split()}
 
 # -- optimisers -------------------------------------------------------------------------------------------------------
 
-# What updates each number by itself, or by what holds for the whole tree.
+# Optimisers that update each number by itself, or by a quantity of the whole tree.
 _OPTAX_HARMLESS = frozenset(
     """adabelief adadelta adagrad adam adamax adamaxw adamw adan amsgrad apply_every apply_if_finite apply_updates
     bias_correction chain clip clip_by_global_norm conditionally_mask conditionally_transform add_decayed_weights ema
@@ -132,7 +132,7 @@ _OPTAX_PER_LEAF = {
     for name in names.split()
     for package in ("", "transforms.", "transform.", "alias.")
 }
-# Parts of optax that have nothing to do with parameters, or treat each number by itself.
+# Parts of optax that do not concern parameters, or treat each number by itself.
 _OPTAX_ASIDE = ("losses.", "schedules.", "tree.", "tree_utils.", "projections.", "assignment.", "perturbations.")
 _OPTAX_ENDS = ("_schedule", "_loss", "_entropy", "_error", "_decay", "_divergence", "_similarity", "_distance")
 # Packages whose functions take whole models and treat their leaves one by one, or as one long vector.
@@ -143,7 +143,7 @@ PER_LEAF_PACKAGES = {
     "muon": "rank and size of each leaf",
 }
 OPTIMISERS = frozenset((*_OPTAX_PER_LEAF.values(), *PER_LEAF_PACKAGES.values()))
-"""What optimisers read, in the words of a watcher."""
+"""What optimisers read, as watchers report it."""
 
 
 def optimizer_reads(qualname: str) -> str | None:
@@ -172,7 +172,7 @@ GRADIENTS = {
     for name in _in("jax", "grad value_and_grad jacfwd jacrev jacobian hessian vjp linearize jvp")
     | _in("equinox", "filter_grad filter_value_and_grad filter_jacfwd filter_jacrev filter_vjp filter_jvp")
 } | {"builtins.type": MAKER}
-"""Functions that return another one, which returns gradients or models, or values with gradients."""
+"""Functions that return a function of gradients or models (MAKER), or of values with gradients (VALUED)."""
 _CALLING = ("jax.", "equinox.", "functools.reduce", "builtins.map", "builtins.filter", "itertools.")
 _GIVES = frozenset(
     """equinox.apply_updates equinox.combine equinox.filter_shard equinox.tree_inference equinox.nn.inference_mode
@@ -198,11 +198,11 @@ _TAKING = (
 
 
 def called_arguments(name: str) -> tuple[int, ...]:
-    """Return the places of the arguments that a function calls with its others; none for one that calls nothing."""
+    """Return the positions of the arguments that a function calls with its other arguments."""
     if name in JUDGED:
         return ()
     if name in ("builtins.sorted", "builtins.max", "builtins.min"):
-        return (0,)  # and a key, by its name
+        return (0,)  # the key is passed by name
     own = (0,) if name in ("jax.debug.callback", "builtins.map", "builtins.filter", "operator.call") else ()
     return own or (TAKERS_OF_FUNCTIONS.get(name.rpartition(".")[2], ()) if name.startswith(_CALLING) else ())
 
@@ -219,6 +219,6 @@ def gives(name: str) -> bool | None:
 
 
 def mentioned(name: str) -> str:
-    """Return what something of a library is where code names it and does not call it."""
+    """Return the atom of a library function that is named without being called."""
     is_known = name in WRAPPERS or gives(name) is not None
     return GRADIENTS.get(name) or (KNOWN if is_known and not called_arguments(name) else UNKNOWN)

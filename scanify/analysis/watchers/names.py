@@ -1,4 +1,4 @@
-"""What a function's name stands for where it is read: a function of a library, or one whose body is in the project."""
+"""Resolve the name of a function: to a library function, or to one whose body is in the project."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.library import KINDS
 
 _MAX_STEPS = 12  # from one name to another
-# What gives the same function in another form: its first argument is what is applied.
+# Functions that return another form of their first argument, which is the function applied.
 _WRAPPERS = frozenset(
     "jax.jit jax.checkpoint jax.remat functools.partial functools.lru_cache functools.cache equinox.filter_jit "
     "equinox.Partial jax.tree_util.Partial equinox.filter_checkpoint".split()
@@ -22,7 +22,7 @@ _WRAPPERS = frozenset(
 
 @dataclass(frozen=True)
 class Body:
-    """A function whose body the project has; a decorator may make another function of one that is not plain."""
+    """A function whose body is in the project; if it is not plain, a decorator may replace it."""
 
     module: Module
     node: ast.FunctionDef | ast.Lambda
@@ -30,11 +30,11 @@ class Body:
 
 
 Callee: TypeAlias = str | Body | None
-"""A qualified name of something outside the project, a body, or nothing that could be shown."""
+"""A qualified name outside the project, a body, or None if the source does not show the function."""
 
 
 def callee(index: Index, module: Module, node: ast.expr) -> Callee:
-    """Return what an expression calls; of several functions the first if one table lists all of them."""
+    """Return the function that an expression calls; of several, the first if one table lists all of them."""
     found = list(dict.fromkeys(callees(index, module, node)))
     if len(found) == 1:
         return found[0]
@@ -44,7 +44,7 @@ def callee(index: Index, module: Module, node: ast.expr) -> Callee:
 
 
 def callees(index: Index, module: Module, node: ast.expr, depth: int = 0) -> tuple[Callee, ...]:
-    """Return everything that an expression may call. None stands for a function that is not shown.
+    """Return every function that an expression may call. None stands for a function that the source does not show.
 
     A name with several bindings, as after `try: import ... except ImportError: ...`, may stand for any of them,
     wherever in the project it is bound. Bindings to None are left out: calling them would raise.
@@ -69,7 +69,7 @@ def callees(index: Index, module: Module, node: ast.expr, depth: int = 0) -> tup
 
 
 def _local(index: Index, holder: Scope, name: str, rest: str) -> Iterator[tuple[Meaning | None, str]]:
-    """Yield what a name that a function binds may stand for; see `meanings`. A parameter may be anything."""
+    """Yield the meanings of a name that a function binds; see `meanings`. A parameter may be anything."""
     for node in bindings_of(holder, name) if name not in holder.params else [None]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from imported(index, holder.module, holder.module.imported(node)[name], rest)
@@ -78,9 +78,9 @@ def _local(index: Index, holder: Scope, name: str, rest: str) -> Iterator[tuple[
 
 
 def meanings(index: Index, module: Module, name: str, depth: int = 0) -> list[tuple[Meaning | None, str]]:
-    """Return everything that a dotted name of a module may stand for, each with what follows it of the name.
+    """Return every meaning of a dotted name of a module, each with the unresolved rest of the name.
 
-    None stands for what is not shown. A name that several statements bind stands for what each of them gives it.
+    None stands for a value that the source does not show. A name bound by several statements has a meaning for each.
     """
     found = index.resolve(module, name)
     if found is not None or depth > _MAX_STEPS:
@@ -102,7 +102,7 @@ def meanings(index: Index, module: Module, name: str, depth: int = 0) -> list[tu
 def imported(
     index: Index, module: Module, target: Import, rest: str, depth: int = 0
 ) -> list[tuple[Meaning | None, str]]:
-    """Return what an import, or an attribute of what it binds, may stand for; see `meanings`."""
+    """Return the meanings of an import, or of an attribute of the imported object; see `meanings`."""
     full = f"{target.target}.{rest}" if rest else target.target
     found = index.resolve_absolute(module, full, relative=target.relative)
     if found is not None:
@@ -116,7 +116,7 @@ def imported(
 
 
 def _called(index: Index, meaning: Meaning | None, rest: str, depth: int) -> tuple[Callee, ...]:
-    """Return what something, or an attribute of it, may call."""
+    """Return the functions that calling a meaning, or an attribute of it, may run."""
     if isinstance(meaning, External):
         return (f"{meaning.qualname}.{rest}" if rest else meaning.qualname,)
     match getattr(meaning, "node", None):
@@ -138,9 +138,9 @@ def _called(index: Index, meaning: Meaning | None, rest: str, depth: int) -> tup
 
 
 def local_scope(module: Module, node: ast.AST, name: str) -> Scope | None:
-    """The function or comprehension that binds a name where it is read; None for names of the module.
+    """Return the function or comprehension scope that binds a name where it is read; None for names of the module.
 
-    The module's own scope is not asked: that would walk the whole file.
+    The module's own scope is skipped: building it would traverse the whole file.
     """
     start = scope_of(module, node)
     for scope in start.chain():
@@ -152,7 +152,7 @@ def local_scope(module: Module, node: ast.AST, name: str) -> Scope | None:
 
 
 def _keeps(index: Index, module: Module, decorator: ast.expr) -> bool:
-    """True if a decorator makes no other function of one: `@jax.jit`, `@partial(jax.jit, donate=0)`, ..."""
+    """True if a decorator keeps the function's behaviour: `@jax.jit`, `@partial(jax.jit, donate=0)`, ..."""
     found = callee(index, module, decorator)
     if found is None and isinstance(decorator, ast.Call):
         found = callee(index, module, decorator.func)
@@ -160,6 +160,6 @@ def _keeps(index: Index, module: Module, decorator: ast.expr) -> bool:
 
 
 def bindings_of(holder: Scope, name: str) -> list[ast.AST]:
-    """Return the statements that bind a name in a function, parameters left out."""
+    """Return the statements that bind a name in a function, without its parameters."""
     body = getattr(holder.node, "body", ())
     return assignments(body, name) if isinstance(body, list) else []

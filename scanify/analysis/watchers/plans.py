@@ -1,4 +1,4 @@
-"""Plans that stack a list where it is built, against what the project does with the leaves of trees."""
+"""Compare plans that stack a list where it is built with the code that reads leaves of trees."""
 
 import re
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ _FIELD = re.compile(r"[^\W\d][\w.]*\.([^\W\d]\w*)")
 
 
 def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan | Refusal, ...]:
-    """Return the decisions, with one obligation about what the project reads of leaves for all plans that change them.
+    """Return the decisions; plans that change leaves get one obligation that lists the code reading them.
 
-    Layers in a list that stays may be unlike if other code does more than to read them.
+    Where the list stays, layers may differ if other code does more than read them.
     """
     plans = [one for one in loops if isinstance(one, Plan)]
     if not plans:
@@ -34,7 +34,7 @@ def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan |
 
 
 def _field(one: Plan) -> str:
-    """The name under which the layers are held."""
+    """Return the name under which the layers are held."""
     names: list[str] = _NAME.findall(one.container)
     return names[-1] if names else ""
 
@@ -45,13 +45,13 @@ def _with(one: Plan, programs: tuple[Obligation, ...]) -> Plan:
 
 
 def _of_programs(readers: Sequence[Reader]) -> tuple[Obligation, ...]:
-    """The obligation about code that reads programs: a scan is another one, wherever its layers are stacked."""
+    """Return the obligation about code that reads programs: a scan changes them, wherever its layers are stacked."""
     text = f"{readers_in_words(readers)}, in which a scan counts once"
     return (Obligation(Kind.COST, text, readers[0].place),) if readers else ()
 
 
 def _watched(one: Plan, found: Sequence[Reader]) -> Plan:
-    """Give a plan what the project reads of its leaves."""
+    """Add the readers of a plan's leaves to it."""
     seen = [each for each in found if each.reads != NAMED_PARTS]
     if isinstance(one.stack, InitStack):
         return replace(one, notes=(*one.notes, checkpoints(one)), readers=tuple(seen))
@@ -64,7 +64,7 @@ def _watched(one: Plan, found: Sequence[Reader]) -> Plan:
 
 
 def checkpoints(plan: Plan) -> str:
-    """What becomes of checkpoints where a list is built stacked, and what makes new ones of them."""
+    """Return a note on how building a list stacked affects checkpoints, and on the command that converts them."""
     field = _FIELD.fullmatch(plan.container)
     prefix = f"'*{field[1]}'" if field is not None else "PREFIX"
     if plan.holds is Holds.BLOCK_SEQ:
@@ -80,7 +80,7 @@ def checkpoints(plan: Plan) -> str:
 
 
 def _said(readers: Sequence[Reader]) -> tuple[Obligation, ...]:
-    """The one obligation about all readers."""
+    """Return one obligation about all readers."""
     instead = "".join(dict.fromkeys(map(_instead, readers)))
     change = "that changes where layers are stacked when they are built; `--stack call` leaves the parameters"
     text = f"{readers_in_words(readers)}: {change} as they are{instead}"
@@ -88,7 +88,7 @@ def _said(readers: Sequence[Reader]) -> tuple[Obligation, ...]:
 
 
 def _instead(reader: Reader) -> str:
-    """What shows an optimiser, or a mask for one, the layers of a stack as those of a list."""
+    """Return advice on making an optimiser, or a mask for one, see the layers of a stack as a list."""
     if reader.rule == RANK:
         return ", and scanify.optim has weight_decay_mask, a mask by the rank in a layer, and per_layer for optimizers"
     if reader.rule == PATH:

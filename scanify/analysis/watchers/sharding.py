@@ -1,4 +1,4 @@
-"""Shardings of leaves: one that names an axis is for the axes of the leaves of a list, and a stack has one more."""
+"""Shardings of leaves: one that names an axis fits the leaves of a list, but not a stack, which has one more axis."""
 
 import ast
 
@@ -11,13 +11,13 @@ PLACING = frozenset(
     """jax.device_put jax.lax.with_sharding_constraint equinox.filter_shard jax.make_array_from_callback
     jax.sharding.reshard jax.reshard""".split()
 )
-"""Functions that return the tree that they are given, each leaf by a sharding."""
+"""Functions that return the tree that they are passed, with each leaf placed by a sharding."""
 SHARDED = "the axes of each leaf, which a sharding names"
 _OTHERS = frozenset({"donate", "may_alias"})
 SHARD_MAPS = frozenset({"jax.shard_map", "jax.experimental.shard_map.shard_map"})
-# Arguments that place what a function is passed, or returns: a tree of shardings, or one for all leaves.
+# Arguments that place the inputs or outputs of a function: a tree of shardings, or one for all leaves.
 PLACES = frozenset("in_shardings out_shardings in_specs out_specs".split())
-_MOST = 4  # names that stand for one another
+_MOST = 4  # aliases from one name to another
 
 
 def names_axes(module: Module, call: ast.Call) -> bool:

@@ -1,6 +1,6 @@
-"""What a call of a listed function reads of the leaves of a tree, whatever tree it is given; None if nothing.
+"""Find what a call of a listed function reads of the leaves of a tree, whatever the tree; None if nothing.
 
-Leaves are harmless where each is treated number by number, or all of them go into one total.
+Reading leaves is harmless if each number is treated by itself, or if all leaves are reduced to one total.
 """
 
 import ast
@@ -19,7 +19,7 @@ NAMED_PARTS = "the parts of a tree that a lambda names"
 CHILDREN = "the children of each part of a tree"
 _SAVED = "the bytes of a saved tree"
 _READ = {"bytes": _SAVED, "path": "the path of each leaf", "vector": "all leaves as one vector"}
-_OF_FILES = frozenset("getvalue getbuffer tell".split())  # they tell how many bytes were saved
+_OF_FILES = frozenset("getvalue getbuffer tell".split())  # they report how many bytes were saved
 
 
 def reads_of_call(index: Index, module: Module, call: ast.Call) -> Iterator[str]:
@@ -76,7 +76,7 @@ class _Call:
                 return _READ.get(kind, ONE_BY_ONE)
 
     def _finds_no_module(self, predicate: ast.expr) -> bool:
-        """True if an `is_leaf` stops at arrays, numbers and None alone, in which a list and a stack are the same."""
+        """True if an `is_leaf` stops only at arrays, numbers and None, where a list and a stack are the same."""
         known = self._callee(predicate)
         if isinstance(predicate, ast.Constant) or known in ARRAYS:
             return True
@@ -93,7 +93,7 @@ class _Call:
                 return False
 
     def _of_filter(self, spec: ast.expr | None) -> str | None:
-        """`eqx.filter(model, spec)`: a function of each leaf; a tree of flags is read where it is made."""
+        """`eqx.filter(model, spec)`: judge a function of each leaf; a tree of flags is judged where it is built."""
         name = spec.id if isinstance(spec, ast.Name) else ""
         scope = local_scope(self.module, spec, name) if spec is not None and name else None
         match bindings_of(scope, name) if scope is not None and name not in scope.params else []:
@@ -104,7 +104,7 @@ class _Call:
         return None if is_plain else reads_of(self.index, self.module, spec)  # type: ignore[arg-type]
 
     def _names_parts(self) -> bool:
-        """True if lambdas name the fields that `tree_at` or `Shared` replaces: each list among them has this use."""
+        """True if lambdas name the fields that `tree_at` or `Shared` replaces: a use of each list among them."""
         given = [self._argument(0, "where"), self._argument(1, "where"), self._argument(2, "get")]
         lambdas = [each for each in given if isinstance(each, ast.Lambda)]
         calls = any(isinstance(each, ast.Call) for each in nodes_in(*lambdas))
@@ -112,7 +112,7 @@ class _Call:
         return len(lambdas) >= wanted and not calls
 
     def _of_leaves(self) -> str | None:
-        """Return what is read of a list of leaves, unless one total of all leaves is made of it."""
+        """Return what is read of a list of leaves, unless the list is only reduced to one total."""
         match above := parent_of(self.module, self.call):
             case ast.comprehension(target=ast.Name(id=leaf), iter=source) if source is self.call:
                 return self._of_comprehension(above, leaf)

@@ -1,4 +1,4 @@
-"""What an expression may be, as far as it matters to where models go, and the values of names until none grows."""
+"""Values that an expression may have, as far as models need them, and a fixed point over all names."""
 
 import ast
 from collections.abc import Iterable
@@ -18,18 +18,18 @@ class Named:
 
 
 TREE, UNKNOWN = "a tree", "?"
-"""A model, its parameters, gradients or updates, or what holds one; something that the source does not show."""
+"""A model, its parameters, gradients or updates, or a container of one; a value that the source does not show."""
 OBJECT, KNOWN, CONTAINER = "an object", "something known", "a container"
-"""An object of a class of the project; something of a listed library; a list, a dict or a set."""
+"""An object of a class of the project; a value from a listed library; a list, a dict or a set."""
 MAKER, VALUED, PARTIAL = "makes trees", "makes a value and a tree", "has some arguments"
-"""A function that returns a gradient, or a value with one; one that already has some of its arguments."""
+"""A function that returns a gradient; one that returns a value with it; one with some arguments bound."""
 Atom: TypeAlias = Named | ast.Lambda | str
 Value: TypeAlias = frozenset[tuple[tuple[int, ...], Atom]]
 """Everything that an expression may be: atoms, each at a path into nested tuples."""
 
 
 def value_of(*atoms: Atom) -> Value:
-    """Return the value of one of some atoms."""
+    """Return the value that may be any of the atoms."""
     return frozenset(((), atom) for atom in atoms)
 
 
@@ -42,7 +42,7 @@ def atoms_of(value: Value) -> set[Atom]:
 
 
 def holds_tree(value: Value) -> bool:
-    """True if it may hold a model, or parameters, gradients or updates of one."""
+    """True if a value may hold a model, or its parameters, gradients or updates."""
     return TREE in atoms_of(value)
 
 
@@ -57,13 +57,13 @@ def part(value: Value, at: int) -> Value:
 
 
 def tuple_of(*parts: Value) -> Value:
-    """Return the value of a tuple; elements deep inside are not told apart."""
+    """Return the value of a tuple; deeply nested elements are merged."""
     return frozenset(((at, *path)[:_MAX_DEPTH], atom) for at, each in enumerate(parts) for path, atom in each)
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What a call passes: by position, by name, and `more`, which may be any argument."""
+    """Arguments of a call: positional, named, and `more`, which may be any argument."""
 
     given: tuple[Value, ...] = ()
     named: tuple[tuple[str, Value], ...] = ()
@@ -71,16 +71,16 @@ class Arguments:
 
     @property
     def every(self) -> Value:
-        """Everything that is passed."""
+        """Return the join of all arguments."""
         return join([*self.given, *(value for _, value in self.named), self.more])
 
     def at(self, places: Iterable[int]) -> Value:
-        """Return what is passed at some positions, or not by position."""
+        """Return the arguments at some positions, joined with all that are not positional."""
         return join([*(self.given[at] for at in places if at < len(self.given)), replace(self, given=()).every])
 
 
 class Store:
-    """The values of names, attributes and results, and the code to evaluate again when one grows."""
+    """Values of names, attributes and results, and a worklist of code to evaluate again when one grows."""
 
     def __init__(self) -> None:
         self.complete, self.steps = True, 0
@@ -91,12 +91,12 @@ class Store:
         self._current: ast.AST = ast.Pass()
 
     def read(self, *key: object) -> Value:
-        """Return the value under a key so far; the unit that runs is run again when it grows."""
+        """Return the current value of a key; the running unit runs again when it grows."""
         self._readers.setdefault(key, set()).add(self._current)
         return self.values.get(key, NOTHING)
 
     def give(self, value: Value, *key: object) -> None:
-        """Add to the value under a key: an atom that may be anywhere is at no path."""
+        """Add to the value of a key; an atom without a path covers the same atom at every path."""
         before = self.values.get(key, NOTHING)
         anywhere = {atom for path, atom in before | value if not path}
         after = frozenset((path, atom) for path, atom in before | value if not path or atom not in anywhere)
