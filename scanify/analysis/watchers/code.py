@@ -249,7 +249,7 @@ class Code(Store):
                 self.give(self._annotated(module, each.annotation), "name", node, each.arg)
 
     def object_of(self, module: Module, owner: ast.ClassDef) -> Value:
-        """Return an object of a class of the project; it is UNKNOWN too if it inherits from an unlisted library class."""
+        """Return an object of a class of the project; UNKNOWN is added if a base is of an unlisted library."""
         lineage = self.classes.lineage(Definition(module, owner.name, owner))
         bases = [base for each in lineage for base in self.classes.bases(each) if not isinstance(base, Definition)]
         is_open = any(base is None or not base.qualname.startswith(_BASES) for base in bases)

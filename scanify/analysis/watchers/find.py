@@ -73,7 +73,7 @@ def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Reader
 
 
 def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Reader]:
-    """Return the calls that are passed a model holding one of the lists, or one reader at `place` in too large a project."""
+    """Return the calls that are passed a model with one of the lists; one reader at `place` in too large a project."""
     models = _models(index, lists)
     models |= {base for each in models for base in Classes(index).lineage(each)}
     flow = Flow(index, models, lists)
@@ -86,7 +86,7 @@ def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Rea
 
 
 def _models(index: Index, lists: Collection[str]) -> set[Definition]:
-    """Return the classes that name a list, or another such class: its subclasses, and classes with a field of its type."""
+    """Return the classes that name a list, or another such class, as subclasses and fields do."""
     names, found = set(lists), set[Definition]()
     while True:
         paths = dict.fromkeys(path for name in sorted(names) for path in index.paths_with(name))
@@ -173,7 +173,7 @@ def _is_telling(node: ast.AST, words: frozenset[str] | set[str]) -> bool:
 
 
 def _reads(index: Index, module: Module, node: ast.AST) -> Iterator[str]:
-    """Yield what one node reads of leaves."""
+    """Yield descriptions of what a node reads of leaves."""
     match node:
         case ast.Constant(value=str(text)):
             above = parent_of(module, node)

@@ -51,7 +51,7 @@ _OPEN = frozenset("__class__ __call__ __init__ __name__ __doc__ __module__ __qua
 
 
 class Flow(Code):
-    """Follows models through a project. `found` has the calls that are passed a model and are not on the closed list."""
+    """Follows models through a project. `found` has the unlisted calls that are passed a model."""
 
     def __init__(self, index: Index, models: Collection[Definition], lists: Collection[str]) -> None:
         self.found: dict[tuple[object, ...], Reader] = {}
@@ -74,8 +74,8 @@ class Flow(Code):
     def _from_outside(self) -> None:
         """Pass arguments to functions that the project never calls: other code may call them.
 
-        A parameter may hold a model if a variable of its name does elsewhere, if it is called, or if its list is read; or if
-        an operator or a statement may pass one: `model | report` calls `__ror__`.
+        A parameter may hold a model if a variable of its name does elsewhere, if it is called, if its list is read, or
+        if an operator or a statement may pass one: `model | report` calls `__ror__`.
         """
         free = [each for each in self.units if isinstance(each, FUNCTIONS) and each.name not in self._called]
         trees = {str(key[-1]) for key, value in self.values.items() if key[0] == "name" and holds_tree(value)}
@@ -199,7 +199,7 @@ class Flow(Code):
         return every | value_of(*([made] if made else [])) if role else NOTHING
 
     def _passed_on(self, module: Module, node: ast.expr, name: str, passed: Arguments) -> Value:
-        """Return the results of the callables passed to a library function, which may call them with its other arguments."""
+        """Return the results of callables passed to a library function, which may pass them its other arguments."""
         every, places = passed.every, called_arguments(name)
         functions = _functions(every)
         if places:
@@ -229,7 +229,7 @@ class Flow(Code):
             self.give(join(given[2:]), "attribute", field)
         return self.of_attribute(given[0], field)
 
-    # -- what is reported ---------------------------------------------------------------------------------------------
+    # -- reports ------------------------------------------------------------------------------------------------------
 
     def _reads(self, module: Module, node: ast.AST, reads: str) -> None:
         if self._reports:

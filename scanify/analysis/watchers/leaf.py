@@ -35,7 +35,7 @@ class Reads(Exception):
 
 
 def reads_of(index: Index, module: Module, function: ast.expr) -> str | None:
-    """Return what a function reads when it is mapped over the leaves of trees; None if stacking leaves that unchanged."""
+    """Return what a function mapped over the leaves of trees reads; None if stacking does not change it."""
     try:
         Leaf(index, module).call(function, function)
     except Reads as found:
@@ -57,9 +57,9 @@ def _result(function: ast.FunctionDef | ast.Lambda) -> ast.expr:
 
 @dataclass(frozen=True)
 class Leaf:
-    """Evaluates code: True for an array computed number by number, False for what no leaf has a part in.
+    """Evaluates expressions: True for an array computed number by number, False for a value computed from no leaf.
 
-    `names` hold leaves, or what is computed of them.
+    `names` hold leaves, or values computed from leaves.
     """
 
     index: Index
@@ -142,7 +142,7 @@ class Leaf:
             raise Reads(_NAMED.get(known.rpartition(".")[2], f"{self._code(node)} of each leaf"))
 
     def total(self, node: ast.expr) -> str | None:
-        """Return the reduction of one leaf that an expression is, such as "sum", so that it may continue over all leaves."""
+        """Return the reduction of a leaf that an expression is, such as "sum", which may continue over all leaves."""
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr="size" | "nbytes"):
                 return "sum" if name in self.names else None

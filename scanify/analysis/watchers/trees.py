@@ -112,7 +112,7 @@ class _Call:
         return len(lambdas) >= wanted and not calls
 
     def _of_leaves(self) -> str | None:
-        """Return what is read of a list of leaves, unless the list is only reduced to one total."""
+        """Return what code reads of a list of leaves; None if it only reduces the list to one total."""
         match above := parent_of(self.module, self.call):
             case ast.comprehension(target=ast.Name(id=leaf), iter=source) if source is self.call:
                 return self._of_comprehension(above, leaf)

@@ -12,7 +12,7 @@ _MAX_DEPTH, _MOST, _MAX_STEPS = 3, 32, 10_000
 
 @dataclass(frozen=True)
 class Named:
-    """The functions, methods and classes of the project that have a name, wherever they are."""
+    """All functions, methods and classes of the project of one name, wherever they are defined."""
 
     name: str
 
