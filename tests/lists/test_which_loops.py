@@ -159,3 +159,10 @@ def test_the_method_of_a_layer_may_have_any_name(form: str, name: str) -> None:
     (found,) = analyse([Source(Path("model.py"), text)]).loops
     assert isinstance(found, Plan), found
     assert found.rule == rule or (form == "by number" and not found.safe)  # `append` of an element of a list
+
+
+def test_a_reason_is_one_line_whatever_code_it_quotes() -> None:
+    made = "Block([\n            i], k) for i, k in enumerate(jax.random.split(key, n))"
+    text = KEPT["a field"].replace("Block(n, k) for k in jax.random.split(key, n)", made)
+    reasons = [each.reason for each in decided(text) if isinstance(each, Refusal)]
+    assert reasons and not any("\n" in each for each in reasons), reasons

@@ -132,5 +132,5 @@ def class_name(cls: Class) -> str:
 
 
 def not_shown(text: str, place: Place | None) -> Obligation:
-    """Return the obligation that something about the layers is not shown."""
-    return Obligation(Kind.LAYERS, text, place)
+    """Return the obligation that something about the layers is not shown, on one line, whatever code it quotes."""
+    return Obligation(Kind.LAYERS, " ".join(text.split()), place)
