@@ -1,1 +1,1 @@
-"""What a project does with a list of layers beyond the loop: some uses need a Python list, others work on a stack."""
+"""Uses of a list of layers beyond the loop: some need a Python list, others work on a stack."""

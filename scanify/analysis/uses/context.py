@@ -1,4 +1,4 @@
-"""Classify each use of a list by the code around the expression that stands for it."""
+"""Classify each use of a list by the code around the expression for it."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _READS = frozenset("index count copy __len__ __iter__ __getitem__ __contains__".
 _KEPT = ("the list is kept under another name, in another object", True)
 _RETURNED = ("the list itself is returned", True)
 _JOINED = ("another list is made of it with `+` or `*`", False)
-# What else the node around an expression does with the list that it stands for, and whether that may change the list.
+# Effect of the node around an expression for the list, and whether it may change the list.
 _NEEDS: dict[type, tuple[str, bool]] = {
     **dict.fromkeys((ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.keyword), _KEPT),
     **dict.fromkeys((ast.Return, ast.Yield, ast.Lambda), _RETURNED),
@@ -33,7 +33,7 @@ _SETTERS = CHANGING | frozenset("setattr __setattr__ delattr __delattr__".split(
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """The uses of one list in one file. `building` are the functions that build it: there it is still a list."""
+    """The uses of one list in one file. Functions in `building` build it: there it is still a Python list."""
 
     home: Home
     building: frozenset[ast.AST]
@@ -44,7 +44,7 @@ class Context:
         return self.home.module
 
     def uses(self, node: ast.expr) -> Iterator[Use]:
-        """Yield the uses of the list that a node stands for, those under a local name of it included."""
+        """Yield the uses of the list at a node, including uses through a local name for it."""
         above = parent_of(self.module, node)
         if self._builds(node, above):
             return
@@ -81,7 +81,7 @@ class Context:
                 yield self._needs(node, what, changes=changes)
 
     def _builds(self, node: ast.expr, above: ast.AST | None) -> bool:
-        """True if a function that builds the list stores it, or adds to it. A closure may do so later."""
+        """True if a function that builds the list stores it or adds to it. A closure may do so later."""
         match above:
             case ast.Attribute(attr=name) if _is_read(node):
                 builds = name in _GROWS
@@ -110,7 +110,7 @@ class Context:
             yield self._needs(node, what, changes=not reads_alone(self.home, call))
 
     def _is_test(self, node: ast.AST) -> bool:
-        """True if only the truth of an expression matters."""
+        """True if only the truth value of an expression matters."""
         match above := parent_of(self.module, node):
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
                 return test is node
@@ -134,7 +134,7 @@ class Context:
     # -- elements ------------------------------------------------------------------------------------------------------
 
     def _iterated(self, node: ast.expr, walked: ast.expr) -> Iterator[Use]:
-        """The list is iterated over, by the loop around `walked` or by a call inside of its head."""
+        """Yield the uses of iterating over the list, by the loop around `walked` or by a call inside its head."""
         yield self._serves(node)
         above = parent_of(self.module, walked)
         while isinstance(above, ast.Call) and above.func is not walked:
@@ -165,7 +165,7 @@ class Context:
         yield from self._as_object(node, element)
 
     def _as_objects(self, name: str, inside: Iterable[ast.AST]) -> Iterator[Use]:
-        """Yield the uses of an element under a name that need the very object: a stack makes a new one for each use."""
+        """Yield uses of a named element that need the very object: a stack makes a new object for each use."""
         for node in nodes_in(*inside):
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 yield from self._as_object(node, node)
@@ -175,7 +175,7 @@ class Context:
         part, whole = layer, True
         above = parent_of(self.module, part)
         while isinstance(above, ast.Attribute | ast.Subscript) and above.value is part:
-            whole &= isinstance(above, ast.Subscript)  # of a pair with the layer in it
+            whole &= isinstance(above, ast.Subscript)  # a subscript: of a pair that contains the layer
             part, above = above, parent_of(self.module, above)
         match above:
             case _ if not _is_read(part):

@@ -1,4 +1,4 @@
-"""Layers that code gives away while they are made: what may keep a layer has an object that no stack holds any more."""
+"""Find calls that are passed a layer while it is built: they may keep it, but a stack does not hold that object."""
 
 import ast
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.uses.use import Use
 
 _CONSTRUCTORS = ("__init__", "__post_init__", "__check_init__")
-# Packages whose functions keep no module that they are given.
+# Packages whose functions never keep a module that they are passed.
 _KEEP_NOTHING = frozenset("builtins copy dataclasses equinox functools haliax jax jaxtyping math numpy typing".split())
-# Methods of lists, dicts and sets: these hold the layer itself.
+# Methods of lists, dicts and sets, which hold the layer itself.
 _HOLDS = frozenset("add append appendleft extend insert put setdefault update".split())
 
 
 def given_away(project: ProjectFacts, layers: LayerList) -> Iterator[Use]:
-    """Yield the calls that may keep a layer: weak references, and libraries called by code that makes layers."""
+    """Yield the calls that may keep a layer: weak references, and library calls in code that builds layers."""
     for module in project.index.modules_with("weakref"):
         for call in _calls(module.tree):
             if home_of(project, module, call).library(call).startswith("weakref."):
@@ -42,7 +42,7 @@ def _use(module: Module, call: ast.Call) -> Use:
 
 
 def _makers(project: ProjectFacts, layers: LayerList) -> Iterator[tuple[Module, Function, frozenset[str]]]:
-    """Yield the functions that make layers, each with the names under which it may have one."""
+    """Yield the functions that build layers, each with the names under which it may have one."""
     waiting: list[tuple[Module, ast.AST]] = [(each.module, each.node) for each in layers.made]
     seen: set[ast.AST] = set()
     while waiting:
@@ -64,7 +64,7 @@ def _makers(project: ProjectFacts, layers: LayerList) -> Iterator[tuple[Module, 
 
 
 def _may_keep(project: ProjectFacts, module: Module, call: ast.Call) -> bool:
-    """True for a function of a library that is not listed, and for a method of an object of the whole module."""
+    """True for an unlisted library function, and for a method of a module-level object."""
     home = home_of(project, module, call)
     found = home.meaning(call.func)
     if isinstance(found, External):

@@ -1,4 +1,4 @@
-"""All uses of a list of layers in a project, by the name of the field or of the local variable that holds it."""
+"""All uses of a list of layers in a project, found by the name of the field or local variable that holds it."""
 
 import ast
 from collections import defaultdict
@@ -21,17 +21,14 @@ from scanify.analysis.uses.context import Context
 from scanify.analysis.uses.given_away import given_away
 from scanify.analysis.uses.use import Use, Uses
 
-_REPLACING = ("tree_at", "Shared")  # functions that take a function from a model to its leaves
+_REPLACING = ("tree_at", "Shared")  # they take a function from a model to its leaves
 _COPIES_WITH = frozenset("replace evolve _replace __replace__ tree_at".split())
 _OTHER = "no class with a list"
 _Reads: TypeAlias = dict[object, list[tuple[Module, ast.Attribute]]]
 
 
 def uses_of(project: ProjectFacts, layers: LayerList) -> Uses:
-    """Return the uses of a list in a project.
-
-    Only a list whose layers are shown has uses to look at.
-    """
+    """Return the uses of a list in a project; none if the source does not show where its layers are built."""
     if not layers.sites and not layers.made:
         return Uses()
     own = FieldReader(project, layers).uses() if layers.attribute is not None else ()
@@ -48,7 +45,7 @@ def _written(project: ProjectFacts, layers: LayerList) -> Iterator[Use]:
 
 
 class FieldReader:
-    """Reads the uses of a list that a field holds."""
+    """Reads the uses of a list held in a field."""
 
     def __init__(self, project: ProjectFacts, layers: LayerList) -> None:
         self.project = project
@@ -64,9 +61,9 @@ class FieldReader:
         self.selects = any(True for word in _REPLACING for _ in project.index.paths_with(word))
 
     def _classes(self) -> set[object] | None:
-        """Return the classes whose objects may hold the list; None if that may be any.
+        """Return the classes whose objects may hold the list; None if any object may.
 
-        An object of another class may be of a class that inherits from it and from the owner.
+        An object of another class may belong to a common subclass of that class and the owner.
         """
         owner, classes = self.layers.owner, self.project.classes
         lineage = [each for heir in (owner, *self.heirs) if heir is not None for each in classes.lineage(heir)]
@@ -93,7 +90,7 @@ class FieldReader:
         yield from self._taken_apart()
 
     def _taken_apart(self) -> Iterator[Use]:
-        """Yield patterns that take fields by their positions: `case Model([first, *others])`."""
+        """Yield patterns that match fields by position: `case Model([first, *others])`."""
         classes = {each.name for each in (self.layers.owner, *self.heirs) if each is not None}
         for module in (home for name in classes for home in self.project.index.modules_with(name, "match")):
             for pattern in by_name(module).positional:
@@ -101,7 +98,7 @@ class FieldReader:
                     yield self._other(module, pattern, "a pattern takes the object apart")
 
     def _under_other_names(self) -> Iterator[Use]:
-        """Yield the uses of the list under the name that its function has for it before the field holds it."""
+        """Yield the uses of the list under its local name, before it is stored in the field."""
         for module, function, site in self.sites:
             value = next((each for each in nodes_in(function) if _is_at(module, each, site)), None)
             if isinstance(value, ast.Name):
@@ -112,7 +109,7 @@ class FieldReader:
                 yield self._other(module, value, "the list is kept under another name, in another object")
 
     def _stored(self) -> Iterator[Use]:
-        """Yield the stores of the name that are no assignments, those in files that cannot be parsed included."""
+        """Yield stores to the name by other means than assignment, and files naming it that cannot be parsed."""
         patches = self.project.index.patches
         for store in patches.stores(self.name):
             if store.forced:
@@ -121,7 +118,7 @@ class FieldReader:
                 yield Use(patches.place(store), None, text if store.node is not None else unread, changes=True)
 
     def _reads(self) -> list[tuple[Module, ast.Attribute]]:
-        """Return the attributes of the name that may be of an object which holds the list."""
+        """Return the attributes of that name whose object may hold the list."""
         reads = _reads_of(self.project, self.name)
         if self.classes is None:
             return [each for key, several in reads.items() if key != _OTHER for each in several]
@@ -146,7 +143,7 @@ class FieldReader:
         yield from self._uses_at(module, node)
 
     def _uses_at(self, module: Module, node: ast.expr) -> Iterator[Use]:
-        """Yield the uses at one expression that stands for the list."""
+        """Yield the uses at one expression for the list."""
         if id(node) in self.walked:
             yield Use(module.place(node), node)  # by the loop itself
         else:
@@ -163,17 +160,17 @@ class FieldReader:
             what = f"`{function}` replaces a part of the list" if replaces else "a lambda gives parts of the list"
             yield self._other(module, node, what if replaces else f"{what}, which `tree_at` may replace", "SCN316")
         elif around is not None and _gives_part(module, node):
-            # A function that `tree_at` is passed by its name is a reader.
+            # A function passed to `tree_at` by name counts as a reader.
             what = f"`{around.name}` may give parts of the list, which `tree_at` may replace"
             yield self._other(module, node, what, "SCN316")
 
     # -- names of fields -----------------------------------------------------------------------------------------------
 
     def _keyword(self, module: Module, keyword: ast.keyword) -> Iterator[Use]:
-        """`replace(model, layers=...)` puts another list in its place; a parameter of that name is another thing."""
+        """`replace(model, layers=...)` replaces the list; a keyword for a parameter of that name does not."""
         call = parent_of(module, keyword)
         if not isinstance(call, ast.Call):
-            return  # of a class
+            return  # keyword of a class statement
         meaning = home_of(self.project, module, call).meaning(call.func)
         node = getattr(meaning, "node", None)
         names = {each.arg for each in parameters(node)} if isinstance(node, FUNCTIONS) else ()
@@ -182,7 +179,7 @@ class FieldReader:
             yield self._other(module, call, f"`{called(call) or '...'}` may put another list in its place")
 
     def _string(self, module: Module, text: ast.Constant) -> Iterator[Use]:
-        """`getattr(model, "layers")` is the list; elsewhere a string is a name if code reads names that vary."""
+        """`getattr(model, "layers")` reads the list; elsewhere a string counts if names are variable."""
         match above := parent_of(module, text):
             case ast.Call(func=ast.Name("hasattr"), args=[_, name, *_]) if name is text:
                 return
@@ -207,7 +204,7 @@ def _is_at(module: Module, node: ast.AST, site: Wrap | After) -> bool:
 
 
 def _reads_of(project: ProjectFacts, name: str) -> _Reads:
-    """Return the attributes of a name in a project, by the classes of their objects; under None if that may be any."""
+    """Return the attributes of a name in a project by the class of their object; under None if it is unknown."""
     if name not in project.reads:
         found = project.reads[name] = defaultdict(list)
         for module in project.index.modules_with(name):
@@ -218,7 +215,7 @@ def _reads_of(project: ProjectFacts, name: str) -> _Reads:
 
 
 def _class_shown(project: ProjectFacts, module: Module, holder: ast.expr) -> object:
-    """Return the class of an object, `_OTHER` for a module or for data; None if it is not shown."""
+    """Return the class of an object, `_OTHER` for a module or for data; None if it is unknown."""
     if isinstance(home_of(project, module, holder).meaning(holder), Package | External):
         return _OTHER  # a module, such as `keras.layers`
     cls = class_of(project, module, holder)
@@ -241,9 +238,9 @@ def _is_fields(node: ast.AST | None) -> bool:
 
 
 def _gives_part(module: Module, node: ast.expr) -> bool:
-    """True if a function returns a part of what an expression stands for: `return self.layers[0].weight`.
+    """True if a function returns a part of an expression's value: `return self.layers[0].weight`.
 
-    What calls of the elements give is no part: `return [layer(x) for layer in self.layers]`.
+    The results of calling elements are not parts: `return [layer(x) for layer in self.layers]`.
     """
     parts = (ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.IfExp, ast.Starred, ast.comprehension, ast.ListComp)
     above = parent_of(module, node)

@@ -1,4 +1,4 @@
-"""One use of a list, and which of all uses keeps it a list."""
+"""One use of a list, and the uses that keep it a Python list."""
 
 import ast
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from scanify.analysis.stack import CallStack
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """One use of a list, at the expression `node` that stands for it.
+    """One use of a list, at the expression `node`.
 
-    `what` is a clause about why it needs a Python list: "the list itself is returned"; empty if a stack serves it.
+    `what` says why the use needs a Python list: "the list itself is returned"; empty if a stack serves it.
     `changes`: it may put other layers into the list, or write into one. `rule` names the page about it, if any.
     """
 
@@ -31,5 +31,5 @@ class Uses:
 
     @property
     def in_call(self) -> CallStack | None:
-        """Why the list stays a list and is stacked in the call, None if it can be built stacked."""
+        """Why the list stays a list and is stacked in the call; None if it can be built stacked."""
         return CallStack(self.keeps.what, self.keeps.place, self.keeps.rule) if self.keeps is not None else None
