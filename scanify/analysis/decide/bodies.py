@@ -1,4 +1,4 @@
-"""Whether one body can be applied to all layers of a loop: what shows that it cannot, and what leaves it open."""
+"""Whether one body fits all layers of a loop: the reasons why it does not, and the conditions that stay open."""
 
 import ast
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from scanify.analysis.plan import Bodies
 
 
 def bodies_of(loop: Loop, layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations) -> Bodies:
-    """What speaks against one body for all layers; the number of a layer does not, which is an array then."""
+    """Return the reasons against one body for all layers. A scan can pass the layer number as an array."""
     several = next(_several(layers, alike, shape, body), None)
     doubts = tuple(dict.fromkeys(_doubts(loop, shape, body)))
     return Bodies(several, None if several else alike.unlike, () if several else doubts)
 
 
 def _several(layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
-    """Why no one body can be applied to all layers."""
+    """Yield the reasons why no single body can be applied to all layers."""
     if alike.refusal is not None:
         yield alike.refusal[1]
     if alike.unlike is not None and len(layers.classes) > 1:
@@ -42,8 +42,7 @@ def _several(layers: LayerList, alike: Alike, shape: LoopShape, body: LoopObliga
 
 
 def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str]:
-    """Yield the conditions of one body: values alongside the layers are arrays, and carries begin as layers return
-    them."""
+    """Yield the conditions for one body: the other xs are arrays, and carries start in the form that layers return."""
     for name in shape.carry:
         start = body.starts.get(name)
         numbers = any(_holds(each, Static) for each in options(start) if isinstance(each, Items))
@@ -61,7 +60,7 @@ def _doubts(loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[str
 
 
 def _holds(value: Type | None, *types: type[Type]) -> bool:
-    """True if a value may be of some types, or a container with one of them in it."""
+    """True if a value may have one of some types, or be a container that holds one."""
     for option in options(value):
         if isinstance(option, types):
             return True

@@ -1,4 +1,4 @@
-"""From facts to decisions: one plan or one refusal for each loop over modules, whatever its form."""
+"""From facts to decisions: one plan or refusal for each loop over modules, whatever its form."""
 
 import ast
 from collections.abc import Iterator
@@ -25,8 +25,7 @@ from scanify.analysis.stack import CallStack, InitStack
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of the user: how to stack, the files that may be changed, and whether lists of parameters count as
-    lists of layers."""
+    """The user's choices: how to stack, which files may be changed, and whether lists of parameters count as layers."""
 
     stack: StackChoice
     given: frozenset[Path]
@@ -36,7 +35,7 @@ class Choices:
 def decide(
     project: ProjectFacts, choices: Choices, fact: LoopFact, stays: Place | None = None
 ) -> Plan | Refusal | None:
-    """The decision about one loop; None if it is not worth a word. `stays` is another loop over its list."""
+    """Return a plan or a refusal; None if there is nothing to report. `stays` is another loop that needs the list."""
     layers, loop = fact.layers, fact.loop
     if loop.ignored:
         return None
@@ -65,13 +64,13 @@ def decide(
 
 
 def constructs(loop: Loop) -> bool:
-    """True if a loop runs while an object is made."""
+    """True if a loop runs in a constructor."""
     name = loop.scope.function.name if loop.scope.function is not None else ""
     return name in ("__init__", "__post_init__", "__check_init__", "init")
 
 
 def framework_of(project: ProjectFacts, layers: LayerList) -> Framework:
-    """Return Flax NNX if one of the layers is of it, or the object that holds them; else Equinox."""
+    """Return Flax NNX if a layer or the owner of the list is an NNX module, else Equinox."""
     found = [*layers.classes, *([layers.owner] if layers.owner is not None else [])]
     return Framework.NNX if any(map(project.classes.is_nnx, found)) else Framework.EQUINOX
 
@@ -118,7 +117,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
 
 
 def _are_equal(fact: LoopFact, in_call: bool) -> bool:
-    """True if what is stacked are all layers of the list as it was built."""
+    """True if the stack holds all layers of the list as it was built."""
     layers = fact.layers
     whole = (Order.WHOLE, Order.NUMBERED) if in_call else (Order.WHOLE, Order.REVERSED, Order.NUMBERED)
     if layers.walk.order not in whole or len(layers.walk.bases) > 1:
@@ -129,7 +128,7 @@ def _are_equal(fact: LoopFact, in_call: bool) -> bool:
 
 
 def _rule(fact: LoopFact, alike: bool) -> str:
-    """The rule of a loop that can be rewritten."""
+    """Return the rule for a loop that can be rewritten."""
     if fact.trees:
         return "SCN106"
     if fact.loop.element is not None or not fact.shape.carry:
@@ -140,7 +139,7 @@ def _rule(fact: LoopFact, alike: bool) -> str:
 
 
 def _target(loop: Loop, target: ast.expr) -> str:
-    """The target of the layers as it is written; one that lowering has made stands nowhere."""
+    """Return the target of the layers as written; a target made by lowering has no source text."""
     if isinstance(target, ast.Name):
         return target.id
     return loop.module.code(target) if hasattr(target, "lineno") else ast.unparse(target)
@@ -156,7 +155,7 @@ def _container(loop: Loop, layers: LayerList, in_call: bool) -> str:
 
 
 def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Iterator[Obligation]:
-    """What must hold of layers that the source does not show."""
+    """Yield the conditions on layers that the source does not show."""
     layers = fact.layers
     name = fact.loop.code(layers.walk.base)
     if fact.trees:
@@ -177,7 +176,7 @@ def _of_list(project: ProjectFacts, fact: LoopFact, framework: Framework) -> Ite
 
 
 def _with_owner(project: ProjectFacts, fact: LoopFact, in_call: bool) -> LayerCall | None:
-    """Name the class whose method the call runs, if every layer is shown to be of exactly that class."""
+    """Add the class whose method the call runs, if every layer is shown to be of exactly that class."""
     call, layers = fact.shape.call, fact.layers
     if call is None or not layers.exact:
         return call
@@ -187,7 +186,7 @@ def _with_owner(project: ProjectFacts, fact: LoopFact, in_call: bool) -> LayerCa
 
 
 def _owner(project: ProjectFacts, loop: Loop, layers: LayerList, method: str) -> str | None:
-    """Return a name, in scope at the loop, of the class of the layers, None if there is none or it may be no method."""
+    """Return a name for the layers' class in scope at the loop; None without one, or if `method` is no plain method."""
     cls, node = layers.classes[0], layers.made[0].node
     if isinstance(cls, External):
         names = [dotted(node.func) or ""] if method == "__call__" and isinstance(node, ast.Call) else []

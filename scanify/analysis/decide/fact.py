@@ -1,4 +1,4 @@
-"""One loop over modules, with everything that is known of it."""
+"""Everything that is known about one loop over modules."""
 
 import ast
 from collections.abc import Iterator
@@ -47,9 +47,9 @@ _SUPER = "`super()` without arguments does not work in the function of a scan"
 
 @dataclass(frozen=True, eq=False)
 class LoopFact:
-    """What a loop over modules is: its layers, its shape, what its body does, and what speaks against a scan.
+    """The facts of a loop over modules: its layers, its shape, the obligations of its body, and obstacles to a scan.
 
-    `problems` are in the order in which they are reported. `trees` is true of layers that are trees of arrays.
+    `problems` are in the order in which they are reported. `trees` is True if the layers are trees of arrays.
     """
 
     loop: Loop
@@ -90,7 +90,7 @@ class LoopFact:
 def fact_of(
     project: ProjectFacts, loop: Loop, layers: LayerList | None = None, *, trees: bool = False
 ) -> LoopFact | None:
-    """Return what is known of a loop, whose layers may be known already; None if it is not over modules."""
+    """Return the facts of a loop, None if it is not over modules. `layers` saves a search if they are known."""
     layers = layers or layers_of(project, loop)
     if layers is None:
         return None
@@ -135,7 +135,7 @@ def fact_of(
 
 
 def _collected_objects(project: ProjectFacts, body: LoopObligations) -> Iterator[str]:
-    """What must hold of collected objects: jax finds the arrays in modules, and in no objects of other classes."""
+    """Yield the conditions on collected objects: unlike modules, they have to be registered as pytrees."""
     for _, _, value in body.ys:
         for each in parts_of(value):
             if isinstance(each, Object) and not project.classes.is_module(each.cls):
@@ -143,7 +143,7 @@ def _collected_objects(project: ProjectFacts, body: LoopObligations) -> Iterator
 
 
 def _with_types(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopObligations) -> LoopShape:
-    """Return the shape with the xs that are modules, and those that are one array, marked."""
+    """Mark the xs that are modules, and those that are single arrays."""
 
     def holds_modules(walk: Walk) -> bool:
         if any(isinstance(each, Object | LibraryObject) for each in options(body.beside.get(walk))):
@@ -188,7 +188,7 @@ def _problems(
 
 
 def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: LoopObligations) -> Iterator[Reason]:
-    """Carries that no scan can carry, and results that none can collect."""
+    """Yield the carries that a scan cannot carry, and the results that it cannot collect."""
     for name, test in shape.concretized:
         if any(isinstance(each, Static) for each in parts_of(body.starts.get(name, Nothing()))):
             text = f"`{loop.code(test)}` needs the value of `{name}`, a Python number that goes from layer to layer"
@@ -211,7 +211,7 @@ def _not_carried(project: ProjectFacts, loop: Loop, shape: LoopShape, body: Loop
 
 
 def _holds_arrays(value: Type | None) -> bool:
-    """True of arrays, and of what an operation returns that is an obligation already."""
+    """True for arrays, and for results of operations that are obligations already."""
     return all(isinstance(each, Array) or (isinstance(each, Unknown) and each.noted) for each in options(value))
 
 
@@ -220,9 +220,9 @@ def _place(loop: Loop, node: ast.AST) -> Place | None:
 
 
 def _kind(loop: Loop, layers: LayerList, shape: LoopShape, problems: tuple[Reason, ...], gain: Gain) -> Kind:
-    """The kind of a loop: a group if the source shows that the layers are equal only in parts."""
+    """Return the kind of a loop: a group if the source shows that the layers are only partly alike."""
     if loop.element is not None or shape.only_sums or not shape.carry:
-        return Kind.MAP  # independent layers, whatever is done with what they return
+        return Kind.MAP  # independent layers, however their results are used
     own = [each for made in layers.made for each in made.arguments if each.varies > Varies.KEY]
     unlike = gain.refusal is not None and gain.refusal[0] in ("SCN202", "SCN203")
     few = any(each.varies is Varies.FEW for each in own)

@@ -1,7 +1,7 @@
-"""Containers in the head of a loop, alongside the layers: a scan takes their length, and all of their elements.
+"""Containers that a loop iterates over alongside its layers: a scan needs their length and all of their elements.
 
-The loop ends with the shortest, or asks an iterator for no more than it needs. A scan takes as many as there are
-layers, and raises if it does not find them.
+The loop ends with the shortest container, and takes no more from an iterator than it needs. A scan takes as many
+elements as there are layers, and raises if there are not as many.
 """
 
 import ast
@@ -23,14 +23,14 @@ _NOT_IN_ORDER = {
     "plain": "is a text or a number",
 }
 _COPIES = frozenset({"list", "tuple", "jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack"})
-# Functions that make containers, with the position of the argument that is the number of elements.
+# Functions that make containers, with the position of the argument for the number of elements.
 _COUNTED = {"range": 0, "jax.random.split": 1, "jax.numpy.linspace": 2} | dict.fromkeys(
     (f"jax.numpy.{name}" for name in ("arange", "ones", "zeros")), 0
 )
 
 
 def iterator_problems(loop: Loop, layers: LayerList, shape: LoopShape, body: LoopObligations) -> Iterator[Reason]:
-    """Yield why a scan cannot take the elements of a container of the head as the loop does."""
+    """Yield the reasons why a scan cannot iterate over a container as the loop does."""
     for walk in shape.beside:
         place = loop.module.place(walk.source) if hasattr(walk.source, "lineno") else loop.place
         for option in options(body.sources.get(walk)):
@@ -57,7 +57,7 @@ def iterator_problems(loop: Loop, layers: LayerList, shape: LoopShape, body: Loo
 
 
 def other_lengths(project: ProjectFacts, loop: Loop, layers: LayerList, shape: LoopShape) -> Iterator[str]:
-    """Yield the containers that have to have as many elements as there are layers, and are made otherwise."""
+    """Yield the condition for each container that must be as long as the layers, but is not built with their count."""
     layer, home = layers.walk, home_of(project, loop.module, loop.node)
     counts = {f"len({loop.code(layer.base)})", *(each.count for each in layers.made[:1] if len(layers.made) == 1)}
     walked = [(walk.source, walk.base) for walk in shape.beside if not layer.in_part and _is_compared(walk)]
@@ -73,12 +73,12 @@ def other_lengths(project: ProjectFacts, loop: Loop, layers: LayerList, shape: L
 
 
 def _is_compared(walk: Walk) -> bool:
-    """True if all of a container is walked, for as long as there are layers; so is `list(iter(xs))`."""
+    """True if a container must be as long as the layers: the loop takes all of it, or it is `list(iter(xs))`."""
     return walk.beside.startswith("list(") or (walk.cut and walk.order in (Order.WHOLE, Order.REVERSED))
 
 
 def _is_as_long(home: Home, node: ast.expr, counts: Set[str | None], depth: int = 0) -> bool:
-    """False if the source shows how a container is made, unless it is by a count that is one of `counts`."""
+    """False if the source shows how the container is built, and not with one of `counts`."""
     match node:
         case ast.Name() | ast.Attribute():
             stored = only_value(home, node) if depth < 6 else None
@@ -100,7 +100,7 @@ def _is_as_long(home: Home, node: ast.expr, counts: Set[str | None], depth: int 
 
 
 def _is_count(home: Home, node: ast.expr, counts: Set[str | None]) -> bool:
-    """True if a number is one of `counts`, or that of a caller."""
+    """True if a number is one of `counts`, or a name whose value is not shown."""
     if isinstance(node, ast.Tuple) and node.elts:
         return _is_count(home, node.elts[0], counts)
     if ast.unparse(node) in counts or not isinstance(node, ast.Name | ast.Attribute):

@@ -1,10 +1,11 @@
-"""Loops over lists of parameters, as those over modules: one more answer to what a layer is.
+"""Loops over lists of parameters, which are treated like loops over modules.
 
     for p in params["blocks"]:
         x = block(p, x)
 
-A list of parameters is called so (`named`), and what a loop carries is multiplied with what its elements hold
-(`products`). What they hold is the caller's, so nothing here shows that they are alike: whoever stacks them looks.
+A list of parameters is recognised by its name (`named`), and by products of the carry with arrays of its elements
+(`products`). The caller passes the list, so the source never shows that its elements are alike: the code that stacks
+them checks.
 """
 
 import ast
@@ -30,7 +31,7 @@ def facts_over_parameters(
     others: Collection[ast.AST],
     among: Callable[[Loop], bool] | None = None,
 ) -> list[LoopFact]:
-    """Return what is known of each loop over parameters in some files; `others` are loops that are over modules."""
+    """Return the facts of each loop over parameters in some files; `others` are the nodes of loops over modules."""
     index = project.index
     found = [
         (loop, *over)
@@ -47,7 +48,7 @@ def facts_over_parameters(
 
 
 def _walk_over_parameters(project: ProjectFacts, loop: Loop) -> tuple[Walk, Use] | None:
-    """The walk of a loop that goes over parameters, if one does, with what is done with its elements."""
+    """Return the walk of a loop that goes over parameters and the use of its elements; None if no walk does."""
     if loop.form is not Form.FOR or loop.element is not None or loop.scope.function is None:
         return None
     for walk in loop.walks:
@@ -60,8 +61,7 @@ def _walk_over_parameters(project: ProjectFacts, loop: Loop) -> tuple[Walk, Use]
 
 
 def _judged(fact: LoopFact, use: Use) -> LoopFact:
-    """The fact with what speaks against a scan over trees: dicts come out of it with other orders of their keys, and
-    what the number of a layer decides is decided once."""
+    """Add the obstacles to a scan over trees: it sorts the keys of dicts, and traces branches on layer numbers once."""
     problems: list[Reason] = list(fact.problems)
     index = fact.shape.index
     asked = frozenset(target_names(index.target)) if index is not None else frozenset()

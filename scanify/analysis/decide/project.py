@@ -1,4 +1,4 @@
-"""All decisions about a project: its loops are found, each is decided about, and the decisions brought into line."""
+"""All decisions about a project: find its loops, decide about each, and reconcile the decisions."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
@@ -22,10 +22,10 @@ from scanify.analysis.project_facts import ProjectFacts
 def decisions(
     index: Index, paths: Iterable[Path], choices: Choices, among: Callable[[Loop], bool] | None = None
 ) -> tuple[list[Plan | Refusal], Callable[[], list[Plan | Refusal]]]:
-    """A decision for every loop over modules in some files of a project, and on demand those if all lists stay.
+    """Return the decisions about all loops over modules in some files, and a function for those if all lists stay.
 
-    All loops of the project are decided about, so that the answer for a file is the same whatever else is asked for;
-    with `among` those alone that it is true of, which is a first answer, soon and without regard to the others.
+    All loops of the project are considered, so that the result for a file does not depend on the other `paths`. With
+    `among` only the loops that satisfy it are: a quick first result that ignores the others.
     """
     project = ProjectFacts.of(index)
     asked = list(dict.fromkeys(paths))
@@ -49,7 +49,7 @@ def _decisions(
     loops = {fact.loop.place: fact.loop for fact in facts}
 
     def heeded(found: Iterable[Plan | Refusal]) -> list[Plan | Refusal]:
-        """The decisions whose rules no comment ignores."""
+        """Return the decisions whose rules no comment ignores."""
         return [each for each in found if not loops[each.place].ignores_rule(each.rule)]
 
     decided = {fact: decide(project, choices, fact) for fact in facts}
@@ -69,7 +69,7 @@ def _position(each: Plan | Refusal) -> tuple[str, int, int]:
 
 
 def _loops_at(project: ProjectFacts, path: Path) -> Sequence[Loop]:
-    """The loops of a file, without those of modules of Flax Linen, which are decided about by themselves."""
+    """Return the loops of a file, except those of Flax Linen modules, which are decided separately."""
     module = project.index.module_at(path)
     if module is None:
         return ()

@@ -1,4 +1,4 @@
-"""What to do about a refused loop, in one line: the shortest advice of each rule's page."""
+"""One-line remedies for refused loops: the shortest advice of each rule's page."""
 
 from scanify.analysis.lists.layer_list import LayerList
 from scanify.analysis.plan import Plan, Refusal
@@ -23,13 +23,13 @@ REMEDIES = {
 
 
 def refused(plan: Plan | Refusal, rule: str, reason: str, remedy: str = "") -> Refusal:
-    """The loop of a plan, refused after all, or for another reason."""
+    """Refuse the loop of a plan, or give a refusal another reason."""
     described = {name: getattr(plan, name) for name in ("place", "kind", "container", "carry", "xs", "broadcast", "ys")}
     return Refusal(rule=rule, reason=reason, remedy=remedy or REMEDIES.get(rule, ""), **described)
 
 
 def open_rule(layers: LayerList) -> str:
-    """The rule of a loop whose layers the source leaves open."""
+    """Return the rule for a loop whose layers the source leaves open."""
     if layers.made and not layers.open:
         return "SCN203"
     return "SCN215" if layers.parameter else "SCN201"

@@ -1,5 +1,4 @@
-"""Where the layers of a loop are stacked: where their list is built, if a stack serves every use of it; else in the
-call."""
+"""Whether layers are stacked where their list is built, which takes a stack that serves every use, or in the call."""
 
 from typing import Literal
 
@@ -25,9 +24,9 @@ def choose_stack(
     framework: Framework,
     stays: Place | None,
 ) -> InitStack | CallStack | Reason:
-    """Return where the layers of a loop are stacked.
+    """Return where the layers of a loop are stacked, or the reason to refuse the loop.
 
-    `given` are the files that may be changed, `stays` is another loop over the list that is not rewritten.
+    `given` are the files that may be changed; `stays` is another loop over the list that is not rewritten.
     """
     if choice == "call":
         return CallStack()
@@ -44,8 +43,10 @@ def choose_stack(
 def _kept(
     fact: LoopFact, given: frozenset[object], framework: Framework, stays: Place | None
 ) -> tuple[CallStack, str, str] | None:
-    """Why the list stays, with the rule and the remedy if the user asks for a stack; no rule if the loop is rewritten
-    then, too. None if the list can be stacked where it is built."""
+    """Return why the list stays, with the rule and the remedy for a refusal under `--stack init`.
+
+    The rule is empty if the loop is rewritten even then. None if the list can be stacked where it is built.
+    """
     layers = fact.layers
     if framework is Framework.NNX:
         return CallStack("the list holds modules of Flax NNX, which keep their state"), "SCN217", _IN_CALL
@@ -62,6 +63,6 @@ def _kept(
         return stack, "SCN201", f"give `{place.path}` too, or use `--stack call`"
     if fact.uses.in_call is not None:
         return fact.uses.in_call, "SCN214", ""
-    if stays is not None:  # which would take a stack apart in each call
+    if stays is not None:  # that loop would take a stack apart in each call
         return CallStack("another loop over it stays as it is", stays), "SCN214", ""
     return None

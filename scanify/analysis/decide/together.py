@@ -1,4 +1,4 @@
-"""Decisions that depend on one another: loops inside of others, and several loops over one list."""
+"""Decisions that depend on one another: nested loops, and several loops over one list."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +16,9 @@ _OUTER_FIRST = "rewrite the outer loop first, then look at this one again"
 def left_behind(
     decided: Mapping[LoopFact, Plan | Refusal | None], final: Sequence[Plan | Refusal]
 ) -> dict[LoopFact, Place]:
-    """Return the loops that would stack a list which another loop goes on walking, with the place of that one.
+    """Return the loops that would stack a list which another loop still iterates over, with the place of that loop.
 
-    It would slice every layer out of the stack whenever it runs; a loop that only builds a model runs once.
+    That loop would slice every layer out of the stack in each call. Loops in constructors run once and are ignored.
     """
     plans = {each.place: each for each in final if isinstance(each, Plan)}
     stays: dict[object, Place] = {}
@@ -34,7 +34,7 @@ def left_behind(
 
 
 def _lists(fact: LoopFact) -> list[object]:
-    """The field that holds the layers of a loop; without one the expressions that make them."""
+    """Return the field that holds the layers of a loop, or else the expressions that make them."""
     layers = fact.layers
     if layers.owner is not None and layers.attribute is not None:
         return [(layers.owner.node, layers.attribute)]
@@ -42,7 +42,7 @@ def _lists(fact: LoopFact) -> list[object]:
 
 
 def in_line(found: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
-    """Return decisions, in order of their places, with plans that would change the same text refused."""
+    """Refuse plans for loops inside other planned loops, and unify containers. `found` is sorted by place."""
     return list(_one_container([*_apart(found)]))
 
 
@@ -59,7 +59,7 @@ def _apart(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
 
 
 def _one_container(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
-    """A list that two loops walk is held by one container: a `BlockSeq` where either loop needs it."""
+    """Use one container for a list that several loops share: a `BlockSeq` if any of them needs it."""
     seqs = [each.stack for each in found if isinstance(each, Plan) and each.holds is Holds.BLOCK_SEQ]
     sites = {site for stack in seqs if isinstance(stack, InitStack) for site in stack.sites}
     for each in found:
