@@ -1,1 +1,1 @@
-"""Whether the layers of a list may share one body, what that gains, and how one call makes them."""
+"""Whether the layers of a list may share one body, what a scan gains, and how one call builds the layers."""

@@ -1,4 +1,4 @@
-"""Whether the layers of a list are shown to differ in nothing but the values of their arrays."""
+"""Whether the layers of a list are shown to differ only in the values of their arrays."""
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +23,8 @@ _STATEFUL = frozenset(f"equinox.nn.{name}" for name in ("BatchNorm", "SpectralNo
 class Alike:
     """The container for the layers, and the reason for it.
 
-    `unlike` says why they may differ in more than arrays, None if they do not: then `holds` is an `ArrayStacked`.
-    `refusal` says why no container is right. `obligations` are what must hold of layers that may differ.
+    `unlike` says why the layers may differ in more than arrays; if it is None, `holds` is an `ArrayStacked`.
+    `refusal` says why no container is right. `obligations` are conditions on layers that may differ.
     """
 
     holds: Holds = Holds.BLOCK_SEQ
@@ -34,7 +34,7 @@ class Alike:
 
 
 def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood) -> Alike:
-    """Return whether the layers are shown to be alike, may differ, or are one object several times."""
+    """Return whether the layers are shown to be alike, may differ, or share objects."""
     refusal = layers.refusal or next(shared_objects(project, layers), None)
     if refusal is not None:
         return Alike(refusal=refusal)
@@ -46,7 +46,7 @@ def homogeneity(project: ProjectFacts, layers: LayerList, understood: Understood
 
 
 def _unlike(project: ProjectFacts, layers: LayerList, understood: Understood) -> Iterator[str]:
-    """Why the layers may differ in more than the values of their arrays."""
+    """Yield why the layers may differ in more than the values of their arrays."""
     if layers.open:
         yield layers.open[0].text
     if len(layers.classes) > 1:
@@ -71,7 +71,7 @@ def _unlike(project: ProjectFacts, layers: LayerList, understood: Understood) ->
 
 
 def _of_class(project: ProjectFacts, cls: Class, understood: Understood) -> Iterator[str]:
-    """Why two layers of one class that are built with equal arguments may differ in more than arrays."""
+    """Yield why layers of one class that are built with equal arguments may differ in more than arrays."""
     for part in composition(project, cls):
         if isinstance(part, External):
             if part.qualname in _STATEFUL:
@@ -85,9 +85,9 @@ def _of_class(project: ProjectFacts, cls: Class, understood: Understood) -> Iter
 
 
 def _compared_by_own_rule(project: ProjectFacts, layers: LayerList) -> Iterator[Obligation]:
-    """Classes with an `__eq__` of their own, which may call objects in layers equal that differ.
+    """Yield the classes with their own `__eq__`, which may treat objects in layers as equal although they differ.
 
-    Those whose name, or that of a subclass, stands in a file that makes layers.
+    Only classes count that are named, directly or by a subclass, in a file that makes layers.
     """
     parts = (part for cls in layers.classes for part in composition(project, cls))
     made = {*(each.module for each in layers.made), *(each.module for each in parts if isinstance(each, Definition))}

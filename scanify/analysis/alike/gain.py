@@ -1,4 +1,4 @@
-"""Whether a scan over a list of layers would save anything: whether three of them may share a body."""
+"""Whether a scan over a list of layers would save anything, which takes three layers that may share a body."""
 
 import ast
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
 _KEEPING = frozenset({"equinox.nn.Dropout", "jax.numpy.array", "jax.numpy.asarray"})
-_DEEPEST = 4  # constructors that pass an argument on; one that passes it further is not shown to keep it
+_DEEPEST = 4  # constructors through which an argument is followed; one passed on further is not shown to be stored
 _ARITHMETIC = frozenset("float int bool abs min max round".split())
 
 
@@ -61,13 +61,13 @@ def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
 
 
 def _of_one_class(project: ProjectFacts, layers: LayerList) -> bool:
-    """True if layers that a caller gives are declared to be of a class that no two others inherit from."""
+    """True if the caller passes the layers, and their declared class has fewer than two subclasses."""
     declared = layers.declared if layers.parameter and not layers.made else None
     return declared is not None and (not isinstance(declared, Definition) or len(project.classes.heirs(declared)) < 2)
 
 
 def _too_few(layers: LayerList) -> Reason | None:
-    """Why a list that is shown as a whole is too short."""
+    """Return why a list that is shown completely is too short; None if it is not."""
     counts = ["1" if not each.repeated else each.count or "" for each in layers.made]
     whole = not layers.open and len(layers.classes) < 2 and not any(each.conditional for each in layers.made)
     if not counts or not whole or not all(map(str.isdecimal, counts)) or sum(map(int, counts)) >= FEW:
@@ -81,7 +81,7 @@ def _too_few(layers: LayerList) -> Reason | None:
 
 
 def _doubt(project: ProjectFacts, made: Made) -> Obligation | None:
-    """Why nothing shows that three layers of one repeated expression share a body; None if they may."""
+    """Return why nothing shows that three layers of one repeated expression share a body; None if they may."""
     if made.cls is None and not made.arguments:
         return not_shown(f"what `{made.module.code(made.node)}` makes is not shown", made.place)
     home = home_of(project, made.module, made.node)
@@ -97,9 +97,10 @@ def _doubt(project: ProjectFacts, made: Made) -> Obligation | None:
 
 
 def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at: int, depth: int = 0) -> bool:
-    """True if a class of the project stores an argument, or arithmetic on it, and makes nothing of its size.
+    """True if a class of the project only stores an argument, or arithmetic on it, and uses it for no shape.
 
-    `self.rate = rate` gives each layer its own number, which an array can hold; `Linear(width, width)` its own shapes.
+    `self.rate = rate` gives each layer its own number, which an array can hold; `Linear(width, width)` gives each its
+    own shapes.
     """
     if not isinstance(cls, Definition) or depth > _DEEPEST:
         return False
@@ -115,7 +116,7 @@ def _is_only_kept(project: ProjectFacts, cls: Class | None, name: str | None, at
 
 
 def _is_stored(home: Home, node: ast.AST, static: set[str], depth: int) -> bool:
-    """True if an expression goes into a field that is not static, through arithmetic and constructors alone."""
+    """True if an expression reaches a non-static field through arithmetic and constructors alone."""
     through = (ast.BinOp, ast.UnaryOp, ast.keyword)
     above = next(
         each
@@ -139,7 +140,7 @@ def _is_stored(home: Home, node: ast.AST, static: set[str], depth: int) -> bool:
 
 
 def _written_out_alike(project: ProjectFacts, layers: LayerList) -> bool:
-    """True if three layers that are written out are alike: any three if there is one class, else three in a row."""
+    """True if three layers written out one by one are alike: any three of a single class, else three in a row."""
     made = [each for each in layers.made if not each.repeated and each.cls is not None]
     same = [(identity(each.cls), *_plain_arguments(project, each)) for each in made]
     if len(layers.classes) == 1:
@@ -148,7 +149,7 @@ def _written_out_alike(project: ProjectFacts, layers: LayerList) -> bool:
 
 
 def _plain_arguments(project: ProjectFacts, made: Made) -> list[tuple[str, str]]:
-    """The arguments of a call as text, by name or position, without the random keys."""
+    """Return the arguments of a call as text, by name or position, without the random keys."""
     variation = Variation(home_of(project, made.module, made.node), ())
     pairs = ((each.name or str(at), each.value) for at, each in enumerate(made.arguments))
     return sorted((name, ast.unparse(value)) for name, value in pairs if name != "key" and not variation.is_key(value))

@@ -1,8 +1,8 @@
-"""One trace: lists of layers that differ in their random keys alone, which one call of their class can build stacked.
+"""Lists of layers that differ only in their random keys, which one call of their class can build stacked.
 
-`[Block(dim, key=k) for k in split(key, n)]` traces the constructor once for each layer, and the program that it makes
-grows with their number. In that of `ArrayStacked.init(n, Block)(dim, key=split(key, n))` it stands once. The layers are
-the same if the constructor does nothing but compute a layer of its arguments.
+`[Block(dim, key=k) for k in split(key, n)]` traces the constructor once for each layer, so that the program grows with
+their number. `ArrayStacked.init(n, Block)(dim, key=split(key, n))` traces it once. The layers are the same if the
+constructor does nothing but compute a layer from its arguments.
 """
 
 import ast
@@ -26,7 +26,7 @@ _NUMBERS = frozenset(f"builtins.{name}" for name in ("int", "float", "bool", "st
 
 
 def with_one_trace(project: ProjectFacts, layers: LayerList, understood: Understood) -> LayerList:
-    """Return a list whose layers are alike with the call that builds them in its site, if one call can."""
+    """Add the call that builds all layers to the site of a list of equal layers, if one call can build them."""
     match layers.sites, layers.made:
         case [Wrap(place=place, built=None)], [made]:
             around = parent_of(made.module, made.node)
@@ -36,19 +36,19 @@ def with_one_trace(project: ProjectFacts, layers: LayerList, understood: Underst
 
 
 def _in_one_trace(project: ProjectFacts, made: Made, around: ast.ListComp, understood: Understood) -> OneTrace | None:
-    """The call that builds the layers of a comprehension, None if they may not be the same ones then."""
+    """Return the call that builds the layers of a comprehension; None if its layers might differ from those."""
     home, call, loop = home_of(project, made.module, made.node), made.node, around.generators[0]
     count = _number_of_keys(home, around)
     if count is None or not isinstance(call, ast.Call) or made.cls is None or "#" in home.module.code(around):
         return None
-    number = ast.parse(count, mode="eval").body  # which is evaluated twice
+    number = ast.parse(count, mode="eval").body  # evaluated twice in the result
     if not _is_repeatable(project, number) or home.meaning(call.func) is None:
         return None
     own = [at for at, each in enumerate(made.arguments) if ast.unparse(each.value) == ast.unparse(loop.target)]
     if len(own) != 1 or not _takes_key(project, made.cls, made.arguments[own[0]].name, own[0]):
         return None
     others = [each for at, each in enumerate(made.arguments) if at not in own]
-    for each in others:  # which would be evaluated once, and not for each layer
+    for each in others:  # evaluated once in the result, not for each layer
         if each.name == "**" or each.varies is not Varies.SAME or not _is_repeatable(project, each.value):
             return None
     if not all(_only_computes(project, part, understood) for part in composition(project, made.cls)):
@@ -63,7 +63,7 @@ def _in_one_trace(project: ProjectFacts, made: Made, around: ast.ListComp, under
 
 
 def _is_repeatable(project: ProjectFacts, value: ast.expr) -> bool:
-    """True if an expression is the same however often it is evaluated, and runs no code of the project."""
+    """True if an expression has the same value however often it is evaluated, and runs no code of the project."""
     match value:
         case ast.Constant() | ast.Name() | ast.Call(func=ast.Name(id="len"), args=[ast.Name()]):
             return True
@@ -74,7 +74,7 @@ def _is_repeatable(project: ProjectFacts, value: ast.expr) -> bool:
 
 
 def _is_no_array(home: Home, value: ast.expr) -> bool:
-    """True if an argument is a literal, or a parameter that is declared to be a number, a text or a configuration."""
+    """True if an argument is a literal, or a parameter declared as a number, a string or a configuration."""
     if not isinstance(value, ast.Name) or home.function is None or home.values_of(value.id):
         return isinstance(value, ast.Constant)
     said = next((each.annotation for each in parameters(home.function) if each.arg == value.id), None)
@@ -83,7 +83,7 @@ def _is_no_array(home: Home, value: ast.expr) -> bool:
 
 
 def _number_of_keys(home: Home, made: ast.ListComp) -> str | None:
-    """The number of keys of `for k in split(key, n)`, and of `for k in keys` where `keys` is assigned a split."""
+    """Return the number of keys in `for k in split(key, n)`, or in `for k in keys` if `keys` is assigned a split."""
     loop = made.generators[0]
     if len(made.generators) != 1 or loop.ifs or loop.is_async or not isinstance(loop.target, ast.Name):
         return None
@@ -96,7 +96,7 @@ def _number_of_keys(home: Home, made: ast.ListComp) -> str | None:
 
 
 def _takes_key(project: ProjectFacts, cls: Class, name: str | None, at: int) -> bool:
-    """True if the argument that is a key goes to one parameter of the constructor, by name or position."""
+    """True if one parameter of the constructor takes the key, by name or position."""
     if isinstance(cls, External):
         return name == "key"
     found = next(constructors(project, cls), None)

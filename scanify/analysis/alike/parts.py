@@ -12,13 +12,13 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Function
 from scanify.analysis.project_facts import ProjectFacts
 
-_OF_LIBRARIES = ("weight", "bias", "inference")  # fields of modules of equinox
+_OF_LIBRARIES = ("weight", "bias", "inference")  # fields of equinox modules
 
 
 def composition(project: ProjectFacts, cls: Class) -> Iterator[Class]:
-    """Yield a class and the classes of modules that its constructor makes, and those that theirs make."""
+    """Yield a class and, recursively, the classes of the modules that its constructors build."""
     waiting, seen = [cls], {identity(cls)}
-    for each in waiting:  # which grows
+    for each in waiting:  # the body appends to it
         yield each
         for home, function in constructors(project, each):
             for call in (node for node in nodes_in(*function.body) if isinstance(node, ast.Call)):
@@ -29,7 +29,7 @@ def composition(project: ProjectFacts, cls: Class) -> Iterator[Class]:
 
 
 def constructors(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, Function]]:
-    """Yield the constructors of a class of the project and of those that it inherits from."""
+    """Yield the constructors of a class of the project and of its base classes."""
     for owner in project.classes.lineage(cls) if isinstance(cls, Definition) else ():
         for name in ("__init__", "__post_init__", "__check_init__"):
             function = project.classes.methods(owner).get(name)
@@ -38,10 +38,10 @@ def constructors(project: ProjectFacts, cls: Class) -> Iterator[tuple[Home, Func
 
 
 def writes_into(project: ProjectFacts, parts: Iterable[Class]) -> Iterator[tuple[str, Place]]:
-    """Yield the fields of classes that code stores into past the frozen class or in place, each with a store's place.
+    """Yield the fields that code sets although the class is frozen, or changes in place, each with one such place.
 
-    By name in the whole project: `object.__setattr__(layer, "rate", 0.1)`, `vars(layer)["rate"] = 0.1`, and
-    `layer.weight[0] = 0.0` of an array of numpy. Such a store reaches the layers of a list, and no rows of a stack.
+    They are found by name in the whole project: `object.__setattr__(layer, "rate", 0.1)`, `vars(layer)["rate"] = 0.1`,
+    and `layer.weight[0] = 0.0` for a numpy array. Such a store reaches layers of a list, but no rows of a stack.
     """
     patches, names = project.index.patches, dict[str, None]()
     for part in parts:

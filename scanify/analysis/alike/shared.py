@@ -1,6 +1,6 @@
-"""One object in several layers: a layer that stands in the list twice, a module or an array that layers have in common.
+"""Objects in several layers: a layer that is in the list twice, or a module or array that layers share.
 
-A stack has an array of its own for each layer, as the pytree of the list has; hardly anybody means that.
+A stack has a separate array for each layer, as the pytree of the list has, which is hardly ever intended.
 """
 
 import ast
@@ -17,13 +17,13 @@ from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
-# Functions that return the array that they are passed, or one that shares its memory.
+# Functions that return their argument, or an array that shares its memory.
 _SAME_OBJECT = frozenset({"jax.numpy.asarray", "numpy.asarray", "jax.device_put", "jax.lax.stop_gradient", "copy.copy"})
-_DEEPEST = 4  # names that are followed
+_DEEPEST = 4  # names to follow
 
 
 def shared_objects(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]:
-    """Yield the layers that are one object, and the modules and arrays that all layers hold."""
+    """Yield a reason for each layer that may be in the list twice, and each module or array that all layers hold."""
     nodes = [made.node for made in layers.made if len(layers.walk.bases) == 1]  # `a + a` stacks both in the call
     for made in layers.made:
         if made.shared or nodes.count(made.node) > 1:
@@ -43,8 +43,10 @@ def shared_objects(project: ProjectFacts, layers: LayerList) -> Iterator[Reason]
 
 
 def _kept_by_classes(project: ProjectFacts, layers: LayerList) -> Iterator[tuple[Home, ast.expr, bool]]:
-    """Yield what the classes of layers store that was there before: names of the module, and defaults, which are
-    evaluated once."""
+    """Yield the existing objects that classes of layers store: module-level names, cached results and defaults.
+
+    The flag is True for defaults, which are evaluated once.
+    """
     for part in (part for cls in layers.classes for part in composition(project, cls)):
         for home, function in constructors(project, part):
             outside = Home(project, home.module, None)
@@ -61,8 +63,10 @@ def _kept_by_classes(project: ProjectFacts, layers: LayerList) -> Iterator[tuple
 
 
 def _held(home: Home, node: ast.expr, depth: int = 0) -> str | None:
-    """Return "module", "array", "variable" or "object" if an expression is shown to give one that was there before, or
-    to hold one. At depth 0 it is evaluated for each layer, so that a call or an operator there makes an object anew."""
+    """Return "module", "array", "variable" or "object" if an expression is shown to give or hold an existing one.
+
+    At depth 0 the expression is evaluated for each layer, so that a call or an operator makes a new object.
+    """
     found = _word(home.project, class_of(home.project, home.module, node)) if depth or _is_name(node) else None
     parts: list[tuple[Home, ast.AST]] = [(home, each) for each in children(node)]
     match node:
@@ -86,13 +90,13 @@ def _is_name(node: ast.AST) -> bool:
 
 
 def _is_cached(home: Home, call: ast.Call) -> bool:
-    """True if a function of the project may return one object for several calls."""
+    """True if a function of the project may return the same object from several calls."""
     decorators = getattr(getattr(home.meaning(call.func), "node", None), "decorator_list", ())
     return any("cache" in ast.unparse(each) for each in decorators)
 
 
 def _word(project: ProjectFacts, cls: object) -> str | None:
-    """The kind of an object in words, by its class; None for a module without arrays, whose fields are all static."""
+    """Return the word for an object by its class; None for a module without arrays, whose fields are all static."""
     if cls == ARRAY:
         return "array"
     if getattr(cls, "qualname", "") in VARIABLES:
@@ -104,7 +108,7 @@ def _word(project: ProjectFacts, cls: object) -> str | None:
 
 
 def modules_of_lists(project: ProjectFacts, layers: LayerList) -> Iterator[Obligation]:
-    """Yield the arguments that take modules out of another list, which may give one to several layers."""
+    """Yield the arguments that take modules from another list, so that several layers may get the same module."""
     for made in layers.made:
         home = home_of(project, made.module, made.node)
         for each in made.arguments if made.repeated and made.cls is not None else ():
