@@ -1,4 +1,4 @@
-"""The whole project as one index: its files by path and by dotted name, and what each name stands for."""
+"""The whole project as one index: its files by path and dotted name, and the meaning of each name."""
 
 from scanify.analysis.index.meaning import Definition, External, Meaning, Package
 from scanify.analysis.index.module import Module

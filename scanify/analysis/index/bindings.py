@@ -1,4 +1,4 @@
-"""What the top level of a module binds: imports, stars, and the statements behind each name."""
+"""Names bound at the top level of a module: imports, stars, and the statements behind each name."""
 
 import ast
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from scanify.analysis.lower.nodes import by_kind
 
 @dataclass(frozen=True)
 class Import:
-    """`from target import ...` or `import target`: the absolute dotted name that a local name stands for.
+    """`from target import ...` or `import target`: the absolute dotted name behind a local name.
 
-    `relative` says that it was written with dots, `checking` that only type checkers see it.
+    `relative`: it was written with dots; `checking`: only type checkers see it.
     """
 
     target: str
@@ -24,7 +24,7 @@ class Import:
 class Bindings:
     """The names that a module binds at its top level, in source order.
 
-    A `global` statement in a function binds its names, too, to what is not shown: those are `rebound`.
+    A name that a function declares `global` is in `rebound`: its value is unknown.
     """
 
     imports: dict[str, list[Import]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Bindings:
 
 
 def bindings(tree: ast.Module, package: str) -> Bindings:
-    """Collect what a module binds. `package` is what relative imports start from."""
+    """Collect the names that a module binds. `package` is the base of relative imports."""
     found = Bindings()
     for statement, checking in _top_level(tree, False):
         if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -56,7 +56,7 @@ def bindings(tree: ast.Module, package: str) -> Bindings:
 def imported_names(
     statement: ast.Import | ast.ImportFrom, package: str, *, checking: bool = False
 ) -> Iterator[tuple[str, Import]]:
-    """The local names that an import binds; "*" for those that a star brings."""
+    """Yield the local names that an import binds; "*" for a star import."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             # `import a.b` binds `a`; `import a.b as c` binds `c` to `a.b`.
@@ -72,7 +72,7 @@ def imported_names(
 
 
 def _top_level(node: ast.AST, checking: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """The statements, handlers and cases that run when the module is imported; whether only type checkers see them."""
+    """Yield statements, handlers and cases run on import, each with whether only type checkers see it."""
     for name in BLOCKS:
         guarded = name == "body" and isinstance(node, ast.If) and _last(node.test) == "TYPE_CHECKING"
         for statement in getattr(node, name, ()):

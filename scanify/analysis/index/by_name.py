@@ -1,4 +1,4 @@
-"""Stores, uses and patched names of one file by attribute name, from its syntax tree: made once and kept with it."""
+"""Stores, uses and patched names of one file by attribute name, built from its syntax tree once and cached with it."""
 
 import ast
 from collections import defaultdict
@@ -18,12 +18,12 @@ _OF_DICTS = frozenset("update __setitem__ setdefault pop clear".split())
 _GETTERS = frozenset({"getattr", "attrgetter"})
 _COPIERS = frozenset("replace evolve _replace".split())  # `replace(model, **changes)`
 _FINDS_MODULES = ("sys.modules", "import modules", "import_module", "__import__", "getmodule", "globals(")
-ANY_MODULE = "*"  # the module that a store goes to if the file may find modules by name
+ANY_MODULE = "*"  # the module of a store in a file that may find modules by name
 
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """A store to an attribute, or its deletion, other than that of a constructor to its own object.
+    """A store to an attribute, or its deletion, except by a constructor to its own object.
 
     `forced` stores also reach objects of frozen classes: `object.__setattr__(block, "scale", half)`. `node` is None if
     the file cannot be parsed and its text may have the store.
@@ -37,13 +37,12 @@ class Store:
 @dataclass(frozen=True, eq=False)
 class ByName:
     """The attributes of one file by name.
-
-    `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
-    "scale" and "block.scale". `modules` are stores to attributes of imported modules, as the last name of the module
-    with that of the attribute. `loose` are operations that may store to any attribute that the file names in a string,
-    such as `setattr`, `loose_reads` are reads of attributes whose name is no constant. `elements` are attributes an
-    element of which is stored into: `layer.weight[0] = 0.0`. `imported` are the last names of what the file imports,
-    `functions` are all of the file, `positional` the patterns of classes that take fields by their positions.
+     `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
+    "scale" and "block.scale". `modules` are stores to attributes of imported modules, as pairs of the last names of
+    module and attribute. `loose` are operations that may store to any attribute that a string of the file names, such
+    as `setattr`; `loose_reads` are reads of attributes by a name that is not constant. `elements` are attributes with a
+    store to an element: `layer.weight[0] = 0.0`. `imported` are the last names of the file's imports, `functions` all
+    functions of the file, `positional` the class patterns that match fields by position.
     """
 
     functions: list[Function]
@@ -59,7 +58,7 @@ class ByName:
     _lines: dict[int, list[Function]] = field(default_factory=lambda: defaultdict(list))
 
     def functions_on(self, line: int) -> list[Function]:
-        """Return the functions around a line, the outer ones first."""
+        """Return the functions around a line, outermost first."""
         if not self._lines:
             for function in sorted(self.functions, key=lambda each: each.lineno):
                 for number in range(function.lineno, (function.end_lineno or function.lineno) + 1):
@@ -73,7 +72,7 @@ def by_name(module: Module) -> ByName:
 
 
 class _Reader:
-    """One pass over the nodes of a file by their kinds, and a second one over its constructors."""
+    """One pass over the nodes of a file by kind, and one over its constructors."""
 
     def __init__(self, module: Module) -> None:
         kinds = by_kind(module.tree)
@@ -83,7 +82,7 @@ class _Reader:
         self.table = ByName(functions, [node for node in kinds[ast.MatchClass] if node.patterns], imported)
         self._path = module.path
         self._own = {id(node) for cls in kinds[ast.ClassDef] for node in _own_stores(cls)}
-        # What a `__setattr__` does stores under the names of stores elsewhere, which count.
+        # Stores inside a `__setattr__` use the names of stores elsewhere, which are counted there.
         passing = (each for each in functions if each.name in ("__setattr__", "__delattr__"))
         self._passing = {id(node) for node in nodes_in(*passing)}
         self._uses(kinds)
@@ -131,14 +130,14 @@ class _Reader:
         self.table.loose.extend(each for each in loose if id(each) not in self._own | self._passing)
 
     def _holders(self, owner: ast.expr) -> Iterable[str]:
-        """The last names of the modules that a dotted name may stand for."""
+        """Return the last names of the modules that a dotted name may refer to."""
         parts = _parts(owner)
         origins = self._origins.get(parts[0], set())
         return parts[-1:] if origins and len(parts) > 1 else origins
 
 
 def _origins(imports: Iterable[ast.Import | ast.ImportFrom]) -> dict[str, set[str]]:
-    """Return the last names of what each name is imported from, wherever the import is."""
+    """Return the last names of the origins of each imported name, wherever the import is."""
     found = {"__builtins__": {"builtins"}}
     for alias in (alias for each in imports for alias in each.names):
         local = alias.asname or alias.name.partition(".")[0]
@@ -147,7 +146,7 @@ def _origins(imports: Iterable[ast.Import | ast.ImportFrom]) -> dict[str, set[st
 
 
 def _own_stores(cls: ast.ClassDef) -> Iterator[ast.AST]:
-    """The nodes by which the constructors of a class, and the methods that these mention, store to their own object."""
+    """Yield the nodes by which constructors, and methods that they mention, store to their own object."""
     methods = {each.name: each for each in cls.body if isinstance(each, ast.FunctionDef)}
     building = [name for name in methods if name in _CONSTRUCTORS]
     for name in building:
@@ -159,9 +158,9 @@ def _own_stores(cls: ast.ClassDef) -> Iterator[ast.AST]:
 
 
 def _of_object(function: ast.FunctionDef, own: str) -> list[ast.AST]:
-    """Return the attributes, subscripts and calls in a function that are about the object named `own`.
+    """Return the attributes, subscripts and calls in a function that concern the object named `own`.
 
-    Empty if anything in the function binds the name again, as a method of a class in it does.
+    Empty if anything in the function rebinds the name, as a method of a nested class does.
     """
     nodes = nodes_in(*function.body)
     for node in nodes:
@@ -172,7 +171,7 @@ def _of_object(function: ast.FunctionDef, own: str) -> list[ast.AST]:
 
 
 def _object_of(node: ast.AST) -> ast.expr | None:
-    """The object into which a node may store."""
+    """Return the object that a node may store into."""
     match node:
         case ast.Subscript(value=fields) | ast.Call(func=ast.Attribute(value=fields)) if owner := _fields_of(fields):
             return owner
@@ -183,7 +182,7 @@ def _object_of(node: ast.AST) -> ast.expr | None:
 
 
 def _fields_of(node: ast.expr) -> ast.expr | None:
-    """The object whose fields `vars(x)` or `x.__dict__` holds; `globals()` itself, which holds those of a module."""
+    """Return the object whose fields `vars(x)` or `x.__dict__` holds; for `globals()`, the call itself."""
     match node:
         case ast.Attribute(value=owner, attr="__dict__") | ast.Call(func=ast.Name("vars"), args=[owner]):
             return owner
@@ -194,7 +193,7 @@ def _fields_of(node: ast.expr) -> ast.expr | None:
 
 
 def _parts(node: ast.expr) -> list[str]:
-    """The names of a dotted name, the first "" where it begins with another expression: `vars(block).update`."""
+    """Return the parts of a dotted name; the first is "" if it starts with another expression: `vars(block).update`."""
     if isinstance(node, ast.Attribute):
         return [*_parts(node.value), node.attr]
     return [node.id if isinstance(node, ast.Name) else ""]

@@ -1,11 +1,11 @@
-"""Where the dotted names of a project start: which folder a file is imported from, and under which name."""
+"""Import roots of a project: the folder that a file is imported from, and its dotted name there."""
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-# Names that mean the library and not a folder that happens to be called so, unless that folder is where a project of
-# this name keeps its source.
+# Names that mean the library, even if a folder is called so, unless a project of this name keeps its source in that
+# folder.
 LIBRARIES = sys.stdlib_module_names | frozenset(
     "beartype chex diffrax distrax einops equinox flax haiku haliax jax jaxlib jaxtyping keras lineax matplotlib numpy "
     "optax optimistix orbax pandas pytest quax safetensors scipy sklearn tensorflow torch tqdm transformers".split()
@@ -14,10 +14,10 @@ _MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
 def locate(path: Path, root: Path, is_file: Callable[[Path], bool]) -> tuple[Path, str]:
-    """The folder that a file is imported from, and its dotted name there.
+    """Return the folder that a file is imported from, and its dotted name there.
 
-    Upwards while there is an `__init__.py`. A file in a folder without one is named from the project's root, or from
-    the nearest `src` above it.
+    The folder is the first one upwards without an `__init__.py`. A file in a folder without one is named from the
+    project's root, or from the nearest `src` above it.
     """
     parts = [] if path.stem == "__init__" else [path.stem]
     folder = path.parent
@@ -33,9 +33,9 @@ def locate(path: Path, root: Path, is_file: Callable[[Path], bool]) -> tuple[Pat
 
 
 def keeps_source(folder: Path, root: Path, is_file: Callable[[Path], bool]) -> bool:
-    """Whether the packages in `folder` are what a project there installs: its root, a `src`, or a project inside.
+    """True if the packages in `folder` are installed by a project: its root, a `src`, or the root of a nested project.
 
-    A root that is a package itself installs none: its folder `equinox` is `package.equinox`.
+    A root that is itself a package installs none: its folder `equinox` is `package.equinox`.
     """
     if folder == root:
         return not is_file(folder / "__init__.py")

@@ -1,4 +1,4 @@
-"""What a name of the project stands for."""
+"""Meanings of a name in the project."""
 
 import ast
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from scanify.analysis.index.module import Module
 
 @dataclass(frozen=True)
 class Definition:
-    """A name that one statement at the top level of a module binds: a class, a function, an assignment, ..."""
+    """A name bound by one statement at the top level of a module: a class, a function, an assignment, ..."""
 
     module: Module
     name: str
@@ -18,7 +18,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class External:
-    """Something that is not code of the project, by its qualified name: `jax.numpy.sin`, `builtins.zip`."""
+    """An object outside the project, by its qualified name: `jax.numpy.sin`, `builtins.zip`."""
 
     qualname: str
 
@@ -27,8 +27,8 @@ class External:
 class Package:
     """A module or package of the project.
 
-    `module` is None for a folder without an `__init__.py`, and for a file that could not be parsed, which `folder`
-    then is.
+    `module` is None for a folder without an `__init__.py`, and for a file that could not be parsed; `folder` is then
+    that file.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""One file of the project under its dotted name: its tree, its names, and where its nodes stand in the text."""
+"""One file of the project under its dotted name: its tree, its names, and the places of its nodes in the text."""
 
 import ast
 import bisect
@@ -19,7 +19,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """A parsed file. `name` is its dotted name, of an `__init__.py` that of its package.
+    """A parsed file. `name` is its dotted name, or the package's for an `__init__.py`.
 
     `base` is the folder that the dotted name starts from.
     """
@@ -30,22 +30,22 @@ class Module:
     is_package: bool
     text: str = field(repr=False)
     tree: ast.Module = field(repr=False)
-    _spans: dict[ast.AST, Span] = field(default_factory=dict, init=False, repr=False)  # of those that were asked for
-    _written: dict[str, bool] = field(default_factory=dict, init=False, repr=False)  # of what was asked for
+    _spans: dict[ast.AST, Span] = field(default_factory=dict, init=False, repr=False)  # filled on demand
+    _written: dict[str, bool] = field(default_factory=dict, init=False, repr=False)  # filled on demand
 
     @property
     def package(self) -> str:
-        """The dotted name that relative imports start from; empty for a file that is in no package."""
+        """The dotted name that relative imports start from; empty for a file outside any package."""
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
     def writes(self, text: str) -> bool:
-        """True if the file has a text anywhere; each text is looked for once."""
+        """True if the file contains a text; each text is searched for once."""
         known = self._written.get(text)
         if known is None:
             known = self._written[text] = text in self.text
         return known
 
-    # -- what it binds ---------------------------------------------------------------------------------------------
+    # -- names -----------------------------------------------------------------------------------------------------
 
     @cached_property
     def bindings(self) -> Bindings:
@@ -53,25 +53,25 @@ class Module:
 
     @cached_property
     def imports(self) -> Mapping[str, str]:
-        """The absolute dotted name behind each imported name; of several imports of one name the last."""
+        """The absolute dotted name behind each imported name; the last import of a name wins."""
         return {name: each[-1].target for name, each in self.bindings.imports.items()}
 
     @property
     def definitions(self) -> Mapping[str, Sequence[ast.stmt]]:
-        """The statements at the top level that bind each name, imports left out, in source order."""
+        """The top-level statements that bind each name, in source order, without imports."""
         return self.bindings.definitions
 
     @property
     def rebound(self) -> Set[str]:
-        """The names that some function declares `global`: what they stand for may change while the program runs."""
+        """The names that some function declares `global`: their meaning may change at run time."""
         return self.bindings.rebound
 
     def binds(self, name: str) -> bool:
-        """True if something in the file itself binds a name of the module."""
+        """True if a statement of the file itself binds a name of the module."""
         return name in self.definitions or name in self.bindings.imports
 
     def exports(self, name: str) -> bool:
-        """True if `from module import *` brings a name that the module has."""
+        """True if `from module import *` brings a name that the module binds."""
         match self.definitions.get("__all__", ()):
             case [ast.Assign(value=value) | ast.AnnAssign(value=value)] if isinstance(value, ast.List | ast.Tuple):
                 names = [each.value for each in value.elts if isinstance(each, ast.Constant)]
@@ -80,10 +80,10 @@ class Module:
         return not name.startswith("_")
 
     def imported(self, statement: ast.Import | ast.ImportFrom) -> dict[str, Import]:
-        """What an import anywhere in the file binds, by local name; see `bindings.Import`."""
+        """Return the bindings of an import anywhere in the file, by local name; see `bindings.Import`."""
         return dict(imported_names(statement, self.package))
 
-    # -- where things stand ----------------------------------------------------------------------------------------
+    # -- places ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -94,15 +94,15 @@ class Module:
         )[:-1]
 
     def offset(self, line: int, column: int) -> int:
-        """The offset in characters of a line (from 1) and a column in bytes of UTF-8, as `ast` counts them."""
+        """Return the offset in characters of a line (from 1) and a column in bytes of UTF-8, as `ast` counts them."""
         start = self._line_starts[line - 1]
-        if self.text.isascii():  # known without looking: Python keeps it with the text
+        if self.text.isascii():  # cheap: Python stores this flag with the string
             return start + column
         row = self.text[start : start + column]
         return start + (column if row.isascii() else len(row.encode()[:column].decode(errors="ignore")))
 
     def span(self, node: ast.AST) -> Span:
-        """The span of a node, parentheses around an expression left out."""
+        """Return the span of a node, without parentheses around an expression."""
         known = self._spans.get(node)
         if known is None:
             known = self._spans[node] = self._span_of(node)
@@ -118,7 +118,7 @@ class Module:
         return Span(self.offset(line, node.col_offset), self.offset(end_line, end_column), line, end_line)
 
     def _span_of_parts(self, node: ast.AST) -> Span:
-        """The span from the first to the last part, for nodes without a place: comprehensions, `with` items, ..."""
+        """Return the span from first to last part, for nodes without a position: comprehensions, `with` items, ..."""
         if isinstance(node, ast.Module):
             return Span(0, len(self.text), 1, self.line_of(len(self.text)))
         parts = [self.span(child) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
@@ -131,7 +131,7 @@ class Module:
         return self.place_of(self.span(node))
 
     def place_of(self, span: Span) -> Place:
-        """A span of the file as a place, with the cell that it is in where the file is a notebook."""
+        """Return the place of a span; in a notebook, with its cell."""
         return Place(self.path, span, self._cells.at(span.line, span.end_line) if self._cells is not None else None)
 
     @cached_property
@@ -139,14 +139,14 @@ class Module:
         return Cells(self.text) if is_notebook(self.path) else None
 
     def code(self, node: ast.AST) -> str:
-        """The text of a node as it stands in the file."""
+        """Return the source text of a node."""
         span = self.span(node)
         return self.text[span.start : span.end]
 
     def line_start(self, line: int) -> int:
-        """The offset of the first character of a line (from 1); the end of the text for a line past the last."""
+        """Return the offset of the first character of a line (from 1); the end of the text for a line past the last."""
         return self._line_starts[line - 1] if line <= len(self._line_starts) else len(self.text)
 
     def line_of(self, offset: int) -> int:
-        """The line (from 1) that holds the character at `offset`."""
+        """Return the line (from 1) that holds the character at `offset`."""
         return bisect.bisect_right(self._line_starts, offset)

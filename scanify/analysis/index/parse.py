@@ -1,4 +1,4 @@
-"""Text to `ast`, or why there is no tree."""
+"""Parse text to `ast`, or report why it cannot be parsed."""
 
 import ast
 import warnings
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a file could not be parsed, with the line (from 1)."""
+    """The reason why a file could not be parsed, with the line (from 1)."""
 
     line: int
     message: str
 
 
 def parse(text: str) -> ast.Module | Problem:
-    """The tree of `text` as the running Python reads it, or why there is none."""
+    """Parse `text` as the running Python does; return a `Problem` if that fails."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes and the like are not ours to report
+            warnings.simplefilter("ignore")  # warnings such as invalid escapes are not ours to report
             return ast.parse(text)
     except SyntaxError as error:
         return Problem(error.lineno or 1, str(error.msg))

@@ -1,4 +1,4 @@
-"""Names under which code of a project puts something into a class, an object or a module, its own or a library's."""
+"""Names under which code of a project stores into a class, an object or a module, its own or a library's."""
 
 import ast
 import re
@@ -25,7 +25,7 @@ _FINDS_MODULES = ("modules", "import_module", "__import__", "getmodule", "global
 class Patches:
     """The stores of the files of an index, by name.
 
-    A file is parsed only if its text has the name that is asked for.
+    A file is parsed only if its text contains the name in question.
     """
 
     def __init__(self, index: "Index") -> None:
@@ -34,7 +34,7 @@ class Patches:
         self._replaced: dict[tuple[str, str], bool] = {}
 
     def stores(self, name: str) -> tuple[Store, ...]:
-        """Return the stores to attributes of a name, without constructors that store to their own objects."""
+        """Return the stores to attributes of a name, except constructors storing to their own objects."""
         if name not in self._stores:
             found: list[Store] = []
             for path, table in self._tables(name):
@@ -62,12 +62,12 @@ class Patches:
 
     @cached_property
     def _in_any_module(self) -> frozenset[str]:
-        """The names that files store to which find modules by name: `sys.modules["blocks"].build = counted`."""
+        """Names stored by files that find modules by name: `sys.modules["blocks"].build = counted`."""
         stored = (each for table in self._tables_with(*_FINDS_MODULES) for each in table.modules)
         return frozenset(name for holder, name in stored if holder == ANY_MODULE)
 
     def place(self, store: Store) -> Place:
-        """The place of a store; the line of the error if its file cannot be parsed."""
+        """Return the place of a store; the line of the error if its file cannot be parsed."""
         module = self._index.module_at(store.path)
         if module is not None and store.node is not None:
             return module.place(store.node)
@@ -76,7 +76,7 @@ class Patches:
 
     @cached_property
     def _loose(self) -> dict[str, list[Store]]:
-        """The stores whose name is no constant, by the names that may be meant."""
+        """Stores by a name that is not constant, keyed by each name that it may be."""
         found: dict[str, list[Store]] = {}
         for home in self._homes(*_STORES_LOOSELY):
             for node in by_name(home).loose:
@@ -85,7 +85,11 @@ class Patches:
         return found
 
     def _meant(self, table: ByName, node: ast.AST) -> set[str]:
-        """The strings of a file and of those that name the function around a node; with `**names` keywords there."""
+        """Return the names that a loose store may use.
+
+        They are the strings of its file and of files that name the enclosing function; with `**names`, also keywords
+        there.
+        """
         names = {*table.strings} | {each.arg for each in getattr(node, "keywords", ()) if each.arg is not None}
         for function in table.functions_on(getattr(node, "lineno", 0))[-1:]:
             for other in self._tables_with(function.name):
@@ -97,12 +101,12 @@ class Patches:
 
     @cached_property
     def loose_readers(self) -> frozenset[str]:
-        """The names of functions that read attributes whose name is no constant."""
+        """The names of functions that read attributes by a name that is not constant."""
         reads = ((home, node) for home in self._homes(*_READS_LOOSELY) for node in self.loose_reads(home))
         return frozenset(each.name for home, node in reads for each in by_name(home).functions_on(node.lineno))
 
     def loose_reads(self, module: Module) -> list[ast.Call]:
-        """Return the reads of attributes in a file whose name is no constant, without those of imported modules."""
+        """Return the reads of attributes by a name that is not constant, except attributes of imported modules."""
         return [each for each in by_name(module).loose_reads if not self._is_of_module(module, *each.args[:1])]
 
     def _is_of_module(self, module: Module, *holder: ast.expr) -> bool:
@@ -110,7 +114,7 @@ class Patches:
         return any(isinstance(self._index.resolve(module, name), External | Package) for name in names)
 
     def _homes(self, *words: str) -> list[Module]:
-        """The files that have any of some words, in order of their paths."""
+        """Return the files that contain any of some words, in order of their paths."""
         homes = {home.path: home for word in words for home in self._index.modules_with(word)}
         return [homes[path] for path in sorted(homes)]
 
@@ -118,8 +122,10 @@ class Patches:
         return map(by_name, self._homes(*words))
 
     def _tables(self, *words: str) -> Iterator[tuple[Path, ByName | None]]:
-        """The tables of the files that have all of some words; None for those that cannot be parsed and may store to
-        the first."""
+        """Yield the tables of the files that contain all words.
+
+        The table is None for a file that cannot be parsed and may store to the first word.
+        """
         for path in self._index.paths_with(*words):
             module, source = self._index.module_at(path), self._index.source(path)
             if module is not None:
@@ -129,7 +135,7 @@ class Patches:
 
 
 def _stores_in(table: ByName | None, holder: str, name: str) -> bool:
-    """True if a file may store to a name of a module, by an assignment or by a text."""
+    """True if a file may store to a name of a module, by an assignment or through a string."""
     if table is None or (holder, name) in table.modules:
         return True
     named = (table.imported, table.strings, table.uses)

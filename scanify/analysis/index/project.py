@@ -1,4 +1,4 @@
-"""All files of a project, parsed where they are needed, and what their names stand for."""
+"""All files of a project, parsed on demand, and the meanings of their names."""
 
 import ast
 import builtins
@@ -16,7 +16,7 @@ from scanify.source.file import Source
 
 _BUILTINS = frozenset(dir(builtins))
 _OF_NO_LIBRARY = frozenset("enumerate iter len list range reversed tuple zip".split())
-"""Builtins that no star of a library brings others of, as `from jax.lax import *` brings a `map`."""
+"""Builtins that no library star replaces, in contrast to `map`, which `from jax.lax import *` replaces."""
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _OF_ALL_FILES = ("paths", "patches", "_paths_by_word", "_paths_with", "_folders", "_homes")
 
@@ -24,9 +24,9 @@ _OF_ALL_FILES = ("paths", "patches", "_paths_by_word", "_paths_with", "_folders"
 class Index:
     """The files of one project.
 
-    `sources` are those that were read; `read` gives others below `root` where an import leads to them. Files are
-    parsed when they are asked for and kept in `trees`, beside those that are parsed already; `problems` are those that
-    could not be parsed. `modules` are those of an earlier index that are the same.
+    `sources` are the files already read; `read` returns other files below `root` that imports lead to. Files are parsed
+    on demand and kept in `trees`, which may hold parsed files already; `problems` holds files that could not be parsed.
+    `modules` are unchanged modules of an earlier index.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Index:
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """The files that are known, in order of their paths."""
+        """The known files, in order of their paths."""
         return tuple(sorted(path for path, source in self._sources.items() if source is not None))
 
     def source(self, path: Path) -> Source | None:
-        """The text of a file of the project, None where there is none."""
+        """Return the text of a file of the project; None if it does not exist."""
         if path not in self._sources:
             found = self._sources[path] = self._read(path) if self._read is not None else None
             if found is not None:
@@ -67,11 +67,11 @@ class Index:
         return self._sources[path]
 
     def is_file(self, path: Path) -> bool:
-        """True if there is a file of the project at a path."""
+        """True if the project has a file at a path."""
         return self.source(path) is not None
 
     def module_at(self, path: Path) -> Module | None:
-        """The module in a file; None where there is none that can be read and parsed (then see `problems`)."""
+        """Return the module in a file; None if it does not exist or cannot be parsed (then see `problems`)."""
         if path not in self._modules:
             source = self.source(path)
             self._modules[path] = self._parsed(source) if source is not None else None
@@ -87,13 +87,13 @@ class Index:
         return Module(source.path, name, base, source.path.stem == "__init__", source.text, tree)
 
     def modules_with(self, *words: str) -> Iterator[Module]:
-        """The modules whose text has all of these identifiers; the other files are not parsed for it."""
+        """Yield the modules whose text has all of these identifiers; other files are not parsed for it."""
         for path in self.paths_with(*words):
             if (module := self.module_at(path)) is not None:
                 yield module
 
     def paths_with(self, *words: str) -> Sequence[Path]:
-        """The files whose text has all of these identifiers."""
+        """Return the files whose text has all of these identifiers."""
         known = self._paths_with
         if words not in known:
             first, *others = sorted((self._paths_by_word.get(word, []) for word in words), key=len)
@@ -114,7 +114,7 @@ class Index:
         return found
 
     def words(self, path: Path) -> frozenset[str]:
-        """Every identifier in the text of a file, those in comments and strings included."""
+        """Return every identifier in the text of a file, including comments and strings."""
         if path not in self._words:
             source = self.source(path)
             self._words[path] = frozenset(_IDENTIFIER.findall(source.text)) if source is not None else frozenset()
@@ -122,17 +122,17 @@ class Index:
 
     @cached_property
     def patches(self) -> Patches:
-        """What some file puts in the place of something else."""
+        """The stores by which files patch names elsewhere."""
         return Patches(self)
 
     # -- names -----------------------------------------------------------------------------------------------------
 
     def resolve(self, module: Module, dotted: str) -> Meaning | None:
-        """What a dotted name at the top level of `module` stands for; None where that cannot be shown.
+        """Return the meaning of a dotted name at the top level of `module`; None if it is unknown.
 
-        Imports, re-exports and stars are followed; an assignment is its own definition, whatever it assigns. A name
-        that is bound in several ways, or that a function rebinds, stands for nothing that can be shown. An attribute
-        of a definition is for the caller to look up: None.
+        Imports, re-exports and stars are followed; an assignment is its own definition, whatever its value. A name
+        that is bound in several ways, or rebound by a function, is unknown. So is an attribute of a definition, which
+        the caller looks up.
         """
         key = (module.path, dotted)
         if key not in self._meanings:
@@ -145,7 +145,7 @@ class Index:
         return self._meanings[key]
 
     def resolve_absolute(self, near: Module, dotted: str, *, relative: bool = False) -> Meaning | None:
-        """What the absolute dotted name of an import in `near` stands for, as in `from a.b import c`: `a.b.c`."""
+        """Return the meaning of the absolute dotted name of an import in `near`: `a.b.c` for `from a.b import c`."""
         head, *rest = dotted.split(".")
         package = self._package(head, near, relative)
         if package is None:
@@ -154,18 +154,18 @@ class Index:
         return None if relative and found == External(dotted) else found
 
     def rebound_builtins(self, module: Module) -> frozenset[str]:
-        """Python's own names that may mean something else in a module though it binds none of them itself.
+        """Return the builtin names that may mean something else in a module that does not bind them itself.
 
-        A star brings others, or some file puts others into `builtins`.
+        A star import may bring them, or some file may store them into `builtins`.
         """
         brought = self._starred(module)[1] if module.bindings.stars else frozenset()
         return brought | self.patches.builtins
 
     def _name(self, module: Module, name: str) -> Meaning | None:
-        """What a module binds to a name, by itself or by stars."""
+        """Return the meaning that a module binds to a name, by itself or by stars."""
         key = (module.path, name)
         if key not in self._bound:
-            self._bound[key] = None  # a name that comes back to itself stands for nothing
+            self._bound[key] = None  # a circular name has no meaning
             self._bound[key] = self._one_meaning(module, name)
         return self._bound[key]
 
@@ -177,7 +177,7 @@ class Index:
         if definitions and self.patches.in_module(module.name.rpartition(".")[2], name):
             return None
         if definitions or not all(each.checking for each in imports):
-            imports = [each for each in imports if not each.checking]  # at run time there are the others alone
+            imports = [each for each in imports if not each.checking]  # at run time only these exist
         elif module.binds("__getattr__"):
             return None
         meanings: list[Meaning | None] = [Definition(module, name, each) for each in definitions]
@@ -187,8 +187,10 @@ class Index:
         return meanings[0] if meanings and all(each == meanings[0] for each in meanings) else None
 
     def _starred(self, module: Module) -> tuple[tuple[Module, ...], frozenset[str]]:
-        """The modules of the project that are imported with a star, directly or by one of those, and the names of
-        builtins that stars may bring, those of libraries included."""
+        """Return the modules of the project imported with a star, and the builtin names that stars may bring.
+
+        Stars inside imported modules are followed; a star of a library may bring any builtin except `_OF_NO_LIBRARY`.
+        """
         if module.path not in self._stars:
             found: dict[Path, Module] = {}
             brought: set[str] = set()
@@ -217,7 +219,7 @@ class Index:
         return found
 
     def _attribute(self, package: Package, name: str) -> Meaning | None:
-        """What a module has under a name: what it binds, or a submodule."""
+        """Return the meaning of a name in a module: a binding of the module, or a submodule."""
         module = package.module
         if module is None:
             return self._in_folder(package.folder, name, package.name)
@@ -232,7 +234,7 @@ class Index:
     # -- modules by name -------------------------------------------------------------------------------------------
 
     def _package(self, head: str, near: Module, relative: bool) -> Package | None:
-        """The module or package of the project that the first part of an import in `near` stands for."""
+        """Return the module or package of the project that the first part of an import in `near` refers to."""
         key = (near.base, near.path.parent, head, relative)
         if key not in self._heads:
             self._heads[key] = self._first_part(head, near, relative)
@@ -241,7 +243,7 @@ class Index:
     def _first_part(self, head: str, near: Module, relative: bool) -> Package | None:
         if relative:
             return self._in_folder(near.base, head)
-        above = [self.root.parent] if head == self.root.name else []  # a package without `__init__.py`, given alone
+        above = [self.root.parent] if head == self.root.name else []  # a package without `__init__.py` that is the root
         for base in dict.fromkeys([near.base, self.root, self.root / "src", near.path.parent, *above]):
             if head in LIBRARIES and not keeps_source(base, self.root, self.is_file):
                 continue
@@ -253,7 +255,7 @@ class Index:
 
     @cached_property
     def _homes(self) -> dict[str, set[Path]]:
-        """The folders anywhere in the project that modules and packages are imported from, by their names."""
+        """The import folders of modules and packages anywhere in the project, by their names."""
         found: dict[str, set[Path]] = {}
         for path in self.paths:
             base, name = locate(path, self.root, self.is_file)
@@ -261,7 +263,7 @@ class Index:
         return found
 
     def _in_folder(self, folder: Path, name: str, above: str = "") -> Package | None:
-        """The module or package of a name in a folder, which is that of the package `above`."""
+        """Return the module or package of a name in the folder of the package `above`."""
         key = (folder, name)
         if key not in self._packages:
             self._packages[key] = self._looked_up(folder, name, f"{above}.{name}" if above else name)
