@@ -74,3 +74,48 @@ def test_a_rewrite_counts_them_too(opened: Tool) -> None:
     result = opened("rewrite", "open.py")
     assert result.code == 0
     assert result.err.endswith("Nothing to rewrite in 1 file; 1 undecided (`scanify check --undecided` shows them).\n")
+
+
+CACHES = """\
+import equinox as eqx
+
+
+class Model(eqx.Module):
+    layers: list
+
+    def __init__(self, layers):
+        self.layers = layers
+
+    def __call__(self, caches, x):
+        new = []
+        for layer, cache in zip(self.layers, caches):
+            x, cache = layer(x, cache)
+            new.append(cache)
+        return x, new
+"""
+CASES = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+class Layer(eqx.Module):
+    scale: jax.Array
+
+    def __call__(self, x, cache):
+        return x + cache, cache * self.scale
+
+
+def decoder(module):
+    return module.Model([Layer(jnp.array(1.0 + i)) for i in range(4)]), ([jnp.ones(3)] * 4, jnp.ones(3))
+"""
+
+
+def test_what_a_case_runs_and_a_cost_holds_back_is_said(tool: Tool, tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(CACHES)
+    (tmp_path / "cases.py").write_text(CASES)
+    result = tool("rewrite", "model.py", "--case", "cases.py:decoder")
+    assert result.code == 1
+    assert "unsafe (cost): each call copies `caches`" in result.err
+    assert "`--accept cost` takes it unverified" in result.err
+    assert result.err.endswith("see --accept).\n") and "1 loop held back" in result.err

@@ -257,16 +257,17 @@ def _rewritten(
         return rewritten_where(given, policy, run, accepted, undecided)
 
     safe = outcome(lambda plan: not plan.left(given.accepted))
-    undecided = [] if run is None else undecided_plans(safe, given.accepted)
+    undecided = undecided_plans(safe)
     if run is None or not (safe.held or undecided):
         return safe
     reached, held = shown_by_cases([*safe.held, *undecided], given.project, run)
-    beyond = tuple(each for each in safe.held if each.place in reached and each.beyond_cases(given.accepted))
+    either = (each for each in (*safe.held, *undecided) if each.place in reached)
+    beyond = tuple(each for each in either if each.beyond_cases(given.accepted))
     shown = reached - {each.place for each in beyond}
     decided = (shown | held.keys()) & {plan.place for plan in undecided}
     if shown or decided:
         safe = outcome(lambda plan: not plan.left(given.accepted) or plan.place in shown, decided)
-    return replace(safe, beyond_cases=beyond, short=held)
+    return replace(safe, held=tuple(dict.fromkeys((*safe.held, *beyond))), beyond_cases=beyond, short=held)
 
 
 def _finish(

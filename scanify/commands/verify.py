@@ -271,7 +271,7 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], extras: _E
 def _decided(given: Given, run: CaseRun, policies: tuple[str, ...]) -> Outcome:
     """Return the rewrite, including loops whose layers the source leaves open if the cases run them."""
     outcome = _rewrite(given, policies)
-    plans = undecided_plans(outcome, given.accepted)
+    plans = [plan for plan in undecided_plans(outcome) if not plan.beyond_cases(given.accepted)]
     try:
         shown, held = shown_by_cases(plans, given.project, run)
     except CaseFailed:

@@ -132,8 +132,9 @@ def _counts(outcome: Outcome, folder: Path, *, written: bool) -> str:
     text += f"; {plural(len(outcome.held), 'loop')} held back" if outcome.held else ""
     text += f" ({unshown(outcome.beyond_cases, folder)}; see --accept)" if outcome.beyond_cases else ""
     text += f"; {plural(len(outcome.beyond), 'loop')} waiting for other files" if outcome.beyond else ""
-    open_ = sum(each.open for each in outcome.refused)
-    alone = len(outcome.refused) - open_
+    stays = [each for each in outcome.refused if each.undecided is None or each.undecided not in outcome.held]
+    open_ = sum(each.open for each in stays)
+    alone = len(stays) - open_
     text += f"; {plural(alone, 'loop')} left alone" if alone else ""
     text += f"; {open_} undecided (`scanify check --undecided` shows them)" if open_ else ""
     text += f"; {plural(len(outcome.analysis.skipped), 'file')} skipped" if outcome.analysis.skipped else ""

@@ -116,10 +116,9 @@ def _watched(plan: Plan) -> Place:
     return place if place.span.line <= body.line <= place.span.end_line else replace(place, span=body)
 
 
-def undecided_plans(outcome: Outcome, accepted: Set[str]) -> list[Plan]:
-    """Return the plans for loops whose layers the source leaves open, if cases can settle everything left open."""
-    found = (refusal.undecided for refusal in outcome.refused)
-    return [plan for plan in found if plan is not None and not plan.beyond_cases(accepted)]
+def undecided_plans(outcome: Outcome) -> list[Plan]:
+    """Return the plans for loops whose layers the source leaves open."""
+    return [refusal.undecided for refusal in outcome.refused if refusal.undecided is not None]
 
 
 def rewritten_where(
