@@ -1,1 +1,1 @@
-"""Loops over lists of parameters that are no modules: dicts, tuples, named tuples, dataclasses of arrays."""
+"""Loops over lists of parameters that are not modules: dicts, tuples, named tuples, dataclasses of arrays."""

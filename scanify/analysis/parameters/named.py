@@ -1,6 +1,6 @@
-"""Whether what a loop walks is called parameters, by its own name, that of its elements, or that of their class.
+"""Decide by names whether a loop iterates over parameters: names of the list, of its elements, or of their class.
 
-A list of batches is walked and multiplied as a list of layers is: what one calls them tells them apart.
+A list of batches is iterated over and multiplied like a list of layers: only the names differ.
 """
 
 import ast
@@ -26,12 +26,12 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def may_walk_parameters(text: str) -> bool:
-    """True if a file has a word of loops and one of jax: a cheap first look."""
+    """True if a file has `for` and a word of jax: a cheap first check."""
     return "for " in text and any(word in text for word in _JAX)
 
 
 def called_parameters(loop: Loop, walk: Walk) -> bool:
-    """True if a name speaks for parameters, and neither the last one of the list nor one of its elements for data."""
+    """True if a name means parameters, and neither the list's last name nor an element's name means data."""
     holder = root(walk.base)
     given = [each for each in parameters(loop.scope.function.node) if each.arg == holder]
     declared = [name for each in given if each.annotation is not None for name in _names(each.annotation)]
@@ -40,7 +40,7 @@ def called_parameters(loop: Loop, walk: Walk) -> bool:
 
 
 def _names(node: ast.AST) -> list[str]:
-    """The names in an expression, in order, those of keys among them: `params` and `layers` for `params["layers"]`."""
+    """Return the names in an expression, in order, including keys: `params` and `layers` for `params["layers"]`."""
     return _NAME.findall(ast.unparse(node))
 
 

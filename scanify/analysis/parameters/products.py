@@ -1,8 +1,8 @@
-"""What a body does with an element: whether it multiplies the carry with what the element holds, as a layer does, and
-whether it goes through a dict of it, which a scan gives back with its keys sorted.
+"""Find whether a loop body multiplies the carry with parts of an element, as a layer does.
 
-Names are followed into the functions of the project that are called; nothing is run. Norms and losses are added to a
-carry, which is no product; neither is a step of training, which takes gradients.
+It also finds iteration over a dict of the element, whose keys a scan returns sorted. Names are followed into called
+functions of the project; nothing is run. Norms and losses added to a carry are not products; nor is a training step,
+which takes gradients.
 """
 
 import ast
@@ -22,7 +22,7 @@ from scanify.analysis.lower.text import dotted
 from scanify.analysis.remarks.view import bindings
 from scanify.analysis.watchers.names import Body, callee
 
-# What a value is computed from: the element, the carry, an element walked beside it. NAMES: it may be a dict's name.
+# Sources of a value: the element, the carry, an element zipped with it. NAMES: it may be a key of a dict.
 ELEMENT, CARRY, BESIDE, NAMES = 1, 2, 4, 8
 _SCANNED = ELEMENT | CARRY | BESIDE
 _DEEPEST = 6
@@ -44,18 +44,20 @@ _RANDOM = re.compile(r"(^|\.)(random|jr)\.")
 
 @dataclass(frozen=True)
 class Use:
-    """What one iteration does: it multiplies a carry with a part of the element, and takes no gradients (`multiplies`).
-    `walked` is the first walk through a dict that the element is or holds, with its file."""
+    """Operations of one iteration. `multiplies`: it multiplies a carry with a part of the element, without gradients.
+
+    `walked` is the first iteration over a dict that the element is or holds, with its file.
+    """
 
     multiplies: bool
     walked: tuple[Module, ast.AST] | None = None
 
 
 def use_of(index: Index, loop: Loop, walk: Walk, carry: Sequence[str]) -> Use:
-    """Return what one iteration does with the element."""
+    """Return the operations of one iteration on the element."""
     elements = target_names(walk.target)
     for call in (each for each in nodes_in(*loop.body) if isinstance(each, ast.Call)):
-        match call.func:  # an element is called, or is an object that is no tree of arrays
+        match call.func:  # the element is called, or is an object that is not a tree of arrays
             case ast.Name(id=name) if name in loop.targets:
                 return Use(False)
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in elements and attr not in _OF_ARRAYS:
@@ -70,7 +72,7 @@ def use_of(index: Index, loop: Loop, walk: Walk, carry: Sequence[str]) -> Use:
 
 @dataclass(frozen=True)
 class _At:
-    """Where names are followed: the file, what each name is computed from, and how deep in calls."""
+    """Position in the code: the file, the sources of each name, and the depth of calls."""
 
     module: Module
     flags: dict[str, int]
@@ -78,7 +80,7 @@ class _At:
 
 
 class _Reader:
-    """Follows names through code, with branches one after another; what it finds on the way are its attributes."""
+    """Follows names through code, branch after branch; its attributes hold the findings."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
@@ -87,7 +89,7 @@ class _Reader:
         self._entered: set[tuple[ast.AST, tuple[tuple[str, int], ...]]] = set()
 
     def visit(self, at: _At, node: ast.AST) -> int:
-        """Return what a value is computed from, and bind the names that code binds."""
+        """Return the sources of a value, and bind the names that code binds."""
         match node:
             case ast.FunctionDef() | ast.ClassDef():
                 return 0
@@ -146,7 +148,7 @@ class _Reader:
         return found | (NAMES if name in _LISTING and found & _SCANNED else 0)
 
     def _function(self, module: Module, node: ast.expr, depth: int = 0) -> Body | None:
-        """Return the function of the project that a call runs, or that is mapped, as by `jax.vmap`."""
+        """Return the function of the project that a call runs or maps, as by `jax.vmap`."""
         found = callee(self.index, module, node)
         if isinstance(found, Body) or depth > _DEEPEST:
             return found if isinstance(found, Body) else None
@@ -164,7 +166,7 @@ class _Reader:
         return next((each for each in inner if each is not None), None)
 
     def _enter(self, body: Body, call: ast.Call, given: Sequence[int], named: Mapping[str, int], depth: int) -> None:
-        """Follow what a function does with its arguments."""
+        """Follow the arguments of a call through a function."""
         names = [each.arg for each in (*body.node.args.posonlyargs, *body.node.args.args)]
         if names[:1] == ["self"] and isinstance(call.func, ast.Attribute):
             names = names[1:]
@@ -177,18 +179,18 @@ class _Reader:
             self._all(_At(body.module, flags, depth), code)
 
     def _note_walk(self, at: _At, node: ast.AST, walks: bool) -> None:
-        """Note a walk through a dict: `p.items()`, `for name in p: x = x @ p[name]`."""
+        """Note iteration over a dict: `p.items()`, `for name in p: x = x @ p[name]`."""
         self.walked = (at.module, node) if walks and self.walked is None else self.walked
 
     def _note_product(self, sides: Sequence[int]) -> None:
-        """Note a product of something of the element and something of the carry, not of the same with itself."""
+        """Note a product of a part of the element with a value of the carry; squares do not count."""
         both = [each & (ELEMENT | CARRY) for each in sides]
         pairs = ((one, other) for at, one in enumerate(both) for other in both[at + 1 :])
         self.multiplies |= any(one != other and one | other == ELEMENT | CARRY for one, other in pairs)
 
 
 def _unsorted(call: ast.Call, given: ast.expr) -> ast.expr:
-    """Return `p` for `sorted(p.items())`, in which the order of `p` does not matter; any other argument as it is."""
+    """Return `p` for `sorted(p.items())`, where the order of `p` does not matter; any other argument unchanged."""
     match given:
         case ast.Call(func=ast.Attribute(value=owner, attr="items" | "keys")) if dotted(call.func) == "sorted":
             return owner
