@@ -1,5 +1,4 @@
-"""Classes of the project: what they inherit, which are Equinox modules, where methods and fields are defined, and what
-code does under a name in any class."""
+"""Classes of the project: bases, Equinox modules, methods, fields, and the methods of a name in any class."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -14,9 +13,9 @@ from scanify.analysis.lower.nodes import by_kind, nodes_in
 from scanify.analysis.lower.text import dotted
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-# Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
+# Public names of equinox.nn that are not modules (equinox/nn/__init__.py, 0.13).
 _NOT_MODULES = frozenset({"State", "StateIndex", "inference_mode", "make_with_state"})
-# Packages whose modules are of their own kind.
+# Packages whose modules are not Equinox modules.
 _OTHER_MODULES = frozenset("flax torch haiku keras tensorflow sonnet objax lightning pytorch_lightning mlx".split())
 _PLAIN_BASES = frozenset(
     "builtins.object abc.ABC typing.Generic typing.Protocol enum.Enum typing.NamedTuple builtins.Exception".split()
@@ -34,7 +33,7 @@ _OPERATORS = (
 ).split()
 _CONVERSIONS = "array array_interface array_ufunc array_function jax_array index float int complex bool".split()
 _OF_CONTAINERS = "iter next len getitem contains hash reversed missing getattr getattribute class".split()
-# What Python may call of an object without naming it; which of them may depend on another operand, too.
+# Special methods that Python calls implicitly; the operators may depend on their other operand, too.
 _SPECIAL = tuple(
     f"__{prefix}{name}__" for name in (*_OPERATORS, *_CONVERSIONS, *_OF_CONTAINERS) for prefix in ("", "r", "i")
 )
@@ -55,12 +54,12 @@ class Field:
 
     @property
     def keywords(self) -> list[ast.keyword]:
-        """The named arguments of the call of `field` that is the default."""
+        """The keyword arguments of the `field` call that is the default."""
         return self.default.keywords if isinstance(self.default, ast.Call) else []
 
 
 class Classes:
-    """What the index says of classes, each question answered once."""
+    """Facts about classes from the index, each computed once."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
@@ -71,10 +70,10 @@ class Classes:
         self._acting: dict[str, bool] = {}
         self._interceptions: dict[ast.AST, str | None] = {}
 
-    # -- what a class is -------------------------------------------------------------------------------------------
+    # -- kinds of classes ------------------------------------------------------------------------------------------
 
     def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
-        """The base classes, None for those that cannot be shown."""
+        """Return the base classes, with None for each that is unknown."""
         node = definition.node
         if node not in self._bases:
             bases = node.bases if isinstance(node, ast.ClassDef) else ()
@@ -88,13 +87,13 @@ class Classes:
         return meaning if is_class or isinstance(meaning, External) else None  # type: ignore[return-value]
 
     def lineage(self, definition: Definition) -> tuple[Definition, ...]:
-        """A class and the classes of the project that it inherits from, in the order of method resolution.
+        """Return a class and its base classes in the project, in method resolution order.
 
-        Depth first with the last of each kept, which differs from C3 only where C3 finds no order.
+        Depth first, keeping the last of each, which differs from C3 only if C3 finds no order.
         """
         if definition.node not in self._lineage:
             found = [definition]
-            self._lineage[definition.node] = ()  # of a class that inherits from itself, which Python refuses
+            self._lineage[definition.node] = ()  # for a class that inherits from itself, which Python refuses
             for base in self.bases(definition):
                 more = self.lineage(base) if isinstance(base, Definition) else ()
                 nodes = {each.node for each in more}
@@ -103,12 +102,12 @@ class Classes:
         return self._lineage[definition.node]
 
     def _library_bases(self, definition: Definition) -> Iterator[tuple[Definition, str]]:
-        """The classes of libraries that a class inherits from, through any number of bases of the project."""
+        """Yield the library classes that a class inherits from, directly or through bases in the project."""
         for owner in self.lineage(definition):
             yield from ((owner, base.qualname) for base in self.bases(owner) if isinstance(base, External))
 
     def is_module(self, meaning: object) -> bool:
-        """True if a class is a module of a framework that is known."""
+        """True if a class is a module of a supported framework."""
         if isinstance(meaning, External):
             return library_module(meaning.qualname)
         if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef):
@@ -119,7 +118,7 @@ class Classes:
         )
 
     def is_dataclass(self, definition: Definition) -> bool:
-        """True of modules and of classes with the decorator `dataclass`, which have a constructor of their fields."""
+        """True for modules and for classes decorated with `dataclass`, whose constructors take their fields."""
         names = (name for name, _ in self._decorators(definition))
         return self.is_module(definition) or any(name.rpartition(".")[2] == "dataclass" for name in names)
 
@@ -130,22 +129,22 @@ class Classes:
         return any(nnx_module(base) for _, base in self._library_bases(meaning))
 
     def is_foreign(self, definition: Definition) -> bool:
-        """True if a class is a module of a framework whose lists no scan of ours goes over: PyTorch, Keras, Haiku."""
+        """True if a class is a module of a framework whose lists we never scan: PyTorch, Keras, Haiku."""
         names = [base for _, base in self._library_bases(definition)]
         return not self.is_module(definition) and any(
             name.partition(".")[0] in _OTHER_MODULES and name.endswith(("Module", "Layer", "Model")) for name in names
         )
 
     def is_taken_apart(self, cls: Definition) -> bool:
-        """True if functions of the project take objects of a class apart for jax, not jax by the class's fields.
+        """True if functions of the project, rather than the class's fields, tell jax how to flatten its objects.
 
-        A scan takes layers apart and makes them of other arrays: what these functions compute is computed again.
+        A scan flattens layers and rebuilds them from other arrays, so the code in these functions runs again.
         """
         own = any(name.startswith("tree_flatten") for owner in self.lineage(cls) for name in self.methods(owner))
         return not self.is_module(cls) and (own or cls.module.writes("register_pytree"))
 
     def is_opaque(self, cls: object) -> bool:
-        """True if a class is a dataclass without bases that no file registers as a pytree: a leaf that is no array."""
+        """True if a class is a plain dataclass that no file registers as a pytree: a leaf that is not an array."""
         if not isinstance(cls, Definition) or not isinstance(cls.node, ast.ClassDef) or cls.node.bases:
             return False
         homes = self.index.modules_with(cls.name)
@@ -153,13 +152,13 @@ class Classes:
         return not registered and [name for _, name in self._decorators(cls)] == ["dataclasses.dataclass"]
 
     def known_bases(self, definition: Definition) -> bool:
-        """True if every class that it inherits from is of the project, or one that adds nothing to what it does."""
+        """True if every base class is in the project, or adds nothing to the behaviour."""
         shown = all(base is not None for owner in self.lineage(definition) for base in self.bases(owner))
         names = [base for _, base in self._library_bases(definition)]
         return shown and all(library_module(name) or name in _PLAIN_BASES for name in names)
 
     def oddity(self, definition: Definition) -> str | None:
-        """What makes calling the class more than making an object of it: a metaclass, a decorator, `__new__`."""
+        """Return why calling the class does more than construct an object: a metaclass, a decorator, `__new__`."""
         for owner in self.lineage(definition):
             if any(keyword.arg == "metaclass" for keyword in getattr(owner.node, "keywords", ())):
                 return f"`{owner.name}` has a metaclass"
@@ -173,7 +172,7 @@ class Classes:
         return None
 
     def interception(self, definition: Definition) -> str | None:
-        """What may do more with an object of the class than its methods do."""
+        """Return why an object of the class may do more than its methods do."""
         if definition.node not in self._interceptions:
             self._interceptions[definition.node] = self.oddity(definition) or self._interception(definition)
         return self._interceptions[definition.node]
@@ -188,16 +187,16 @@ class Classes:
         return "code of the project stores a `__getattr__`" if any(map(self.is_patched, _INTERCEPTING)) else None
 
     def _decorators(self, definition: Definition) -> Iterator[tuple[str, str]]:
-        """Each decorator of a class as it is written, and its qualified name if it is of a library."""
+        """Yield each decorator of a class as written, with its qualified name if it comes from a library."""
         for each in getattr(definition.node, "decorator_list", ()):
             name = dotted(each.func if isinstance(each, ast.Call) else each) or ""
             yield name, getattr(self.index.resolve(definition.module, name), "qualname", "")
 
-    # -- heirs -----------------------------------------------------------------------------------------------------
+    # -- subclasses ------------------------------------------------------------------------------------------------
 
     @cached_property
     def _heirs(self) -> dict[ast.stmt | str, list[Definition]]:
-        """The classes that inherit from each class of the project or of a library, those in functions too."""
+        """The subclasses of each class of the project or of a library, including classes defined in functions."""
         found: dict[ast.stmt | str, list[Definition]] = {}
         homes = self.index.modules_with("class")
         nodes = ((home, node) for home in homes for node in by_kind(home.tree)[ast.ClassDef] if node.bases)
@@ -208,33 +207,33 @@ class Classes:
         return found
 
     def has_heirs(self, qualname: str) -> bool:
-        """True if a class of the project inherits from a class of a library."""
+        """True if a class of the project inherits from a library class."""
         return qualname in self._heirs
 
     def heirs(self, definition: Definition) -> Sequence[Definition]:
-        """The classes of the project that inherit from a class."""
+        """Return the subclasses of a class in the project."""
         return self._heirs.get(definition.node, ())
 
     # -- methods and fields ----------------------------------------------------------------------------------------
 
     def methods(self, definition: Definition) -> dict[str, Function]:
-        """The functions in the body of a class, those under conditions too; of several of one name the last."""
+        """Return the functions in the body of a class, including conditional ones; the last one of a name wins."""
         node = definition.node
         if node not in self._methods:
             self._methods[node] = {each.name: each for each in functions_in(getattr(node, "body", ()))}
         return self._methods[node]
 
     def definitions(self, definition: Definition, name: str) -> list[Function]:
-        """The functions of that name in the body of a class; of several, branches or decorators may pick any."""
+        """Return all functions of a name in the body of a class; branches or decorators may pick any of them."""
         return [each for each in functions_in(getattr(definition.node, "body", ())) if each.name == name]
 
     def method(self, definition: Definition, name: str) -> tuple[Definition, Function] | None:
-        """The method of that name that an instance of exactly this class has."""
+        """Return the method of a name that an instance of exactly this class has."""
         found = ((owner, self.methods(owner).get(name)) for owner in self.lineage(definition))
         return next(((owner, function) for owner, function in found if function is not None), None)
 
     def fields(self, definition: Definition) -> dict[str, Field]:
-        """The annotated fields, inherited ones first, as a dataclass has them."""
+        """Return the annotated fields in dataclass order, inherited ones first."""
         if definition.node not in self._fields:
             found = self._fields[definition.node] = {}
             for owner in reversed(self.lineage(definition)):
@@ -245,7 +244,7 @@ class Classes:
         return self._fields[definition.node]
 
     def constant(self, definition: Definition, name: str) -> tuple[Definition, ast.expr] | None:
-        """The value of `name = value` in the body of a class or of one it inherits from."""
+        """Return the value of `name = value` in the body of a class or of a base class."""
         for owner in self.lineage(definition):
             for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
                 if isinstance(statement, ast.Assign) and any(dotted(one) == name for one in statement.targets):
@@ -255,18 +254,22 @@ class Classes:
     # -- by name, in any class -------------------------------------------------------------------------------------
 
     def is_replaced(self, cls: object, name: str) -> bool:
-        """True if code outside of the constructor may store into a field of an object of a class; into one of a module
-        of Equinox, which is frozen, only past the class."""
+        """True if code outside the constructor may store into a field of an object of a class.
+
+        Equinox modules are frozen, so for them only stores that bypass the class count.
+        """
         frozen = isinstance(cls, Definition) and self.is_module(cls) and not self.is_nnx(cls)
         return any(each.forced or not frozen for each in self.index.patches.stores(name))
 
     def is_patched(self, name: str) -> bool:
-        """True if code of the project may put something in the place of a method of that name."""
+        """True if code of the project may replace a method of that name."""
         return bool(self.index.patches.stores(name))
 
     def acts(self, name: str) -> bool:
-        """True if a class of the project has a method of that name that may do more than give a value of what its
-        object and its arguments hold: by a call, a store, or a name of another function that it binds."""
+        """True if a method of that name in the project may do more than compute from its object and arguments.
+
+        It may if it makes a call or a store, or binds a name outside itself.
+        """
         if name not in self._acting:
             homes = (home for home in self.index.modules_with(name) if home.writes(f"def {name}("))
             classes = (each for home in homes for each in by_kind(home.tree)[ast.ClassDef])
@@ -275,7 +278,7 @@ class Classes:
         return self._acting[name]
 
     def may_act(self, name: str) -> bool:
-        """True if a method of that name may do more than compute, as its class defines it or as code patches it."""
+        """True if a method of that name may do more than compute, as defined in its class or as patched."""
         return self.acts(name) or self.is_patched(name)
 
     @cached_property
@@ -294,7 +297,7 @@ def _acts(method: Function) -> bool:
 
 
 def functions_in(body: Sequence[ast.AST]) -> Iterator[Function]:
-    """The functions that a block defines, those in branches too."""
+    """Yield the functions that a block defines, including those in branches."""
     for statement in body:
         if isinstance(statement, Function):
             yield statement
@@ -304,9 +307,9 @@ def functions_in(body: Sequence[ast.AST]) -> Iterator[Function]:
 
 
 def _like_module(owner: Definition, base: str) -> bool:
-    """True if a base from another package is a kind of `equinox.Module`, by its name, in a file that uses equinox.
+    """True if a base from another package is named like an `equinox.Module`, in a file that uses equinox.
 
-    What turns out to be none is an error when its layers are stacked.
+    If it is not one, stacking its layers raises.
     """
     names = owner.module.imports.values()
     known = "Module" in base.rpartition(".")[2] and base.partition(".")[0] not in _OTHER_MODULES
@@ -314,7 +317,7 @@ def _like_module(owner: Definition, base: str) -> bool:
 
 
 def library_module(qualname: str) -> bool:
-    """True if a class of a library is an `equinox.Module`, or one of Flax NNX."""
+    """True if a library class is an `equinox.Module` or a Flax NNX module."""
     if nnx_module(qualname):
         return True
     root, _, name = qualname.rpartition(".")

@@ -1,4 +1,4 @@
-"""What is known of Flax NNX, as data: the names of its modules, its variables and its list."""
+"""Flax NNX as data: the names of its modules, its variables and its list."""
 
 MODULES = frozenset(
     "Module Bidirectional BatchNorm Conv ConvTranspose Dropout Einsum Embed GRUCell GroupNorm InstanceNorm "
