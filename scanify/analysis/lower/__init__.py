@@ -1,1 +1,1 @@
-"""Every form of loop that could walk over modules, read as one `Loop`; and the scopes that names live in."""
+"""Lower every form of loop that may iterate over modules to a `Loop`, and resolve the scopes of names."""

@@ -1,4 +1,4 @@
-"""Where the body of a loop stands in the text."""
+"""The place of a loop body in the text."""
 
 import ast
 
@@ -8,7 +8,7 @@ from scanify.analysis.plan import Body
 
 
 def body_place(loop: Loop) -> Body:
-    """Where the loop's body stands in the text."""
+    """Return the place of the loop's body in the text."""
     module, node = loop.module, loop.node
     text = module.text
     span = loop.place.span

@@ -1,4 +1,4 @@
-"""The names that nodes bind."""
+"""Names bound by nodes."""
 
 import ast
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 _BINDERS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
-@lru_cache(maxsize=1 << 14)  # every question about a name asks it of every statement again
+@lru_cache(maxsize=1 << 14)  # every lookup of a name visits every statement
 def bound_by(statement: ast.AST) -> frozenset[str]:
-    """The names that one statement binds itself, without the blocks in it."""
+    """Return the names that a statement binds itself, outside the blocks in it."""
     bound: set[str] = set()
     waiting = [statement]
     while waiting:
@@ -25,7 +25,7 @@ def bound_by(statement: ast.AST) -> frozenset[str]:
 
 
 def evaluated_here(node: ast.AST) -> Iterator[ast.AST]:
-    """The children of a node that are evaluated in the scope that it stands in."""
+    """Yield the children of a node that are evaluated in the node's own scope."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             yield from (*node.decorator_list, node.args, *((node.returns,) if node.returns is not None else ()))
@@ -40,7 +40,7 @@ def evaluated_here(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def names_bound_by(node: ast.AST) -> Iterator[str]:
-    """The names that one node binds, its children not counted."""
+    """Yield the names that one node binds, without its children."""
     match node:
         case ast.Name(ctx=ast.Store() | ast.Del()):
             yield node.id

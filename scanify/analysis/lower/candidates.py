@@ -1,6 +1,6 @@
-"""The first look at a file: what could be a loop over modules, before any name is resolved.
+"""A first pass over a file: nodes that could be loops over modules, before any name is resolved.
 
-It lets through too much and never too little, since a loop over modules may stand in a file that imports no library.
+It passes too many and never too few, since a file with a loop over modules may import no library.
 """
 
 import ast
@@ -21,15 +21,15 @@ Candidate = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp
 
 
 def may_hold_loop(text: str, tree: ast.Module | Problem) -> bool:
-    """True if there are such in a file. One that cannot be parsed passes: whoever reports it needs the reason.
+    """True if a file has candidates, or cannot be parsed, so that the caller reports why.
 
-    So does one with modules of Flax Linen, whose loops build the layers that they apply.
+    Files with Flax Linen modules pass too, because their loops build the layers that they apply.
     """
     return isinstance(tree, Problem) or may_be_linen(text) or bool(candidates(text, tree))
 
 
 def candidates(text: str, tree: ast.Module) -> tuple[Candidate, ...]:
-    """The loops, comprehensions and calls of a file that may go over modules, in source order."""
+    """Return the loops, comprehensions and calls of a file that may iterate over modules, in source order."""
     return kept(tree, "_candidates", lambda: _found(text, tree) if _WORDS.search(text) else ())
 
 
@@ -50,10 +50,10 @@ def _found(text: str, tree: ast.Module) -> tuple[Candidate, ...]:
 
 
 def _applies(head: ast.expr, walked: ast.expr, body: Sequence[ast.AST]) -> bool:
-    """True if a body may call what its head binds: `layer(x)`, `self.layers[i](x)`, `jax.vmap(layer)(x)`.
+    """True if a body may call a name that its head binds: `layer(x)`, `self.layers[i](x)`, `jax.vmap(layer)(x)`.
 
-    So may `x = layer.attend(x)`, `x = apply(layer, x)` and `x = x + layer.weight`, where a name that the body binds
-    goes through.
+    `x = layer.attend(x)`, `x = apply(layer, x)` and `x = x + layer.weight` count too: they pass on a name that the body
+    binds.
     """
     nodes, elements = nodes_in(*body), names_in([head])
     for node in nodes:
@@ -81,7 +81,7 @@ def _applies(head: ast.expr, walked: ast.expr, body: Sequence[ast.AST]) -> bool:
 
 
 def _is_of_object(walked: ast.expr) -> bool:
-    """True of `self.layers`, `self.heads.values()` and `zip(self.layers, keys)`; not of `jax.random.split(key)`."""
+    """True for `self.layers`, `self.heads.values()` and `zip(self.layers, keys)`; not for `jax.random.split(key)`."""
     if isinstance(walked, ast.Call):
         view = isinstance(walked.func, ast.Attribute) and walked.func.attr in ("values", "items")
         given = [walked.func] if view else [*walked.args, *(each.value for each in walked.keywords)]
@@ -90,7 +90,7 @@ def _is_of_object(walked: ast.expr) -> bool:
 
 
 def _is_part(value: ast.expr | None, elements: set[str]) -> bool:
-    """True of `layer.attn`, `self.layers[i]`, `jax.checkpoint(layer)`; not of `apply(layer, x)`."""
+    """True for `layer.attn`, `self.layers[i]`, `jax.checkpoint(layer)`; not for `apply(layer, x)`."""
     if isinstance(value, ast.Call):
         given = value.args[-1:] if getattr(value.func, "id", "") == "getattr" else value.args
         return bool(given) and all(_is_part(each, elements) for each in given)
@@ -98,9 +98,9 @@ def _is_part(value: ast.expr | None, elements: set[str]) -> bool:
 
 
 def _is_called(call: ast.Call, elements: set[str], *, of_object: bool) -> bool:
-    """True of `layer(x)` and `jax.vmap(layer)(x)`.
+    """True for `layer(x)` and `jax.vmap(layer)(x)`.
 
-    Of methods, which anything has, and of functions that are passed an element only if a list of an object is walked.
+    Methods, which any object has, and functions that are passed an element count only for a list of an object.
     """
     given = [*call.args, *(each.value for each in call.keywords)]
     called, method = not elements.isdisjoint(names_in([call.func])), isinstance(call.func, ast.Attribute)
@@ -111,7 +111,7 @@ def _is_called(call: ast.Call, elements: set[str], *, of_object: bool) -> bool:
 
 
 def _walks(call: ast.Call, name: str) -> bool:
-    """True of `map(lambda layer: layer(x), layers)` and `reduce(f, layers, x)`."""
+    """True for `map(lambda layer: layer(x), layers)` and `reduce(f, layers, x)`."""
     match call.args:
         case [ast.Lambda(body=body), _, *_]:
             return any(isinstance(each, ast.Call) and (each.args or each.keywords) for each in nodes_in(body))

@@ -1,4 +1,4 @@
-"""The head of a loop: what it walks in step, in which order, and what each target is bound to."""
+"""Read the head of a loop: its iterables, their order, and the value of each target."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from scanify.analysis.lower.scope import Scope
 from scanify.analysis.lower.text import called, code, container_text, made, only_argument
 
 _STEPS = ("zip", "enumerate")
-_COPIES = ("list", "tuple", "iter")  # `iter(layers)` in the head itself is as good as `layers`
+_COPIES = ("list", "tuple", "iter")  # directly in the head, `iter(layers)` is equivalent to `layers`
 _THROUGH = (*_COPIES, "reversed")
 _GIVE_ELEMENTS = frozenset((*_THROUGH, "filter", "map", "set", "frozenset", "sorted", "zip", "enumerate"))
 _VIEWS = ("values", "items", "keys")
@@ -20,7 +20,7 @@ _WALK_LIST = "walk the list itself: `for layer in self.layers`"
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """The walks of a head, its counter if it has one, and why it is not understood, where it is not."""
+    """The walks of a head, its counter if any, and the problem if it is not understood."""
 
     walks: tuple[Walk, ...]
     index: Index | None = None
@@ -28,21 +28,21 @@ class Head:
 
 
 class HeadReader:
-    """Reads the heads of loops in one scope, where `zip` and the like are Python's own."""
+    """Reads the heads of loops in one scope, where names such as `zip` are builtins unless bound."""
 
     def __init__(self, module: Module, scope: Scope) -> None:
         self.module, self.scope = module, scope
 
     def builtin(self, node: ast.AST | None) -> str | None:
-        """The name of Python's own function that a call calls; None for all else."""
+        """Return the name of the builtin that a call calls; None for any other node."""
         return self.scope.builtin(node)
 
     def calls_builtins(self, node: ast.expr) -> bool:
-        """Whether all that is called in an expression is Python's own: a file may have its own `len`."""
+        """True if an expression calls only builtins: a file may define its own `len`."""
         return all(self.builtin(each) is not None for each in nodes_in(node) if isinstance(each, ast.Call))
 
     def text(self, node: ast.expr) -> str:
-        """The text of an expression as a part of another: `(a, b)` for a tuple that stands without parentheses."""
+        """Return the text of an expression as part of another, with parentheses added to a bare tuple."""
         text = code(self.module, node)
         bare = isinstance(node, ast.Tuple) and node.elts and self.module.span(node.elts[0]).start
         return f"({text})" if bare and bare == self.module.span(node).start else text
@@ -69,7 +69,7 @@ class HeadReader:
         return Head(tuple(walks), counters[0] if counters else None)
 
     def _parts(self, target: ast.expr, call: ast.Call, cut: bool) -> Iterator[Walk | Index]:
-        """The walks and the counters of a `zip` or an `enumerate`, and of those in it."""
+        """Yield the walks and counters of a `zip` or an `enumerate`, including nested ones."""
         targets = target.elts if isinstance(target, ast.Tuple | ast.List) else []
         name, sources = self.builtin(call), call.args
         if name == "enumerate":
@@ -94,19 +94,19 @@ class HeadReader:
                 yield self.walk(each, source, cut)
 
     def _counts(self, source: ast.expr) -> bool:
-        """`range(n)`, `reversed(range(n))`: the loop's counter, as far as it goes."""
+        """True for `range(n)` and `reversed(range(n))`: a counter of the loop, while it lasts."""
         if self.builtin(source) == "reversed" and isinstance(source, ast.Call):
             return self.builtin(only_argument(source)) == "range"
         return self.builtin(source) == "range"
 
     def numbers_text(self, numbers: ast.expr, otherwise: str = "") -> str:
-        """The numbers as a sequence: `reversed(range(n))` can be walked only once."""
+        """Return the numbers as the text of a sequence: `reversed(range(n))` can be iterated over only once."""
         if self.builtin(numbers) == "reversed" and isinstance(numbers, ast.Call) and (inner := only_argument(numbers)):
             return f"{self.text(inner)}[::-1]"
         return otherwise or self.text(numbers)
 
     def _named(self, target: ast.expr, walked: ast.expr) -> Head | None:
-        """`for name, layer in blocks.items()` as `for name, layer in zip(list(blocks), blocks.values())`."""
+        """Read `for name, layer in blocks.items()` as `for name, layer in zip(list(blocks), blocks.values())`."""
         source = _viewed(walked, "items")
         if source is None or not isinstance(target, ast.Tuple | ast.List) or len(target.elts) != 2:
             return None
@@ -145,7 +145,7 @@ class HeadReader:
         return next(self._unread(target, source), walk)
 
     def _unread(self, target: ast.expr, source: ast.expr) -> Iterator[Walk]:
-        """The containers whose elements an expression may give in a way that is not followed: `sorted(layers)`."""
+        """Yield the containers whose elements an expression may yield in an unknown order: `sorted(layers)`."""
         text = self.text(source)
         via = (called(source) or "").rpartition(".")[2]
         for part in self._containers(source) if container_text(source) is None else ():
@@ -181,7 +181,7 @@ class HeadReader:
             yield from self._containers(node)
 
     def _through(self, walk: Walk, inner: ast.expr, name: str) -> Walk:
-        """A walk of what a list is copied to, or of a list backwards: `list(layers[1:])`, `reversed(layers)`."""
+        """Return the walk of a copied or reversed list: `list(layers[1:])`, `reversed(layers)`."""
         below = self.walk(walk.target, inner, walk.cut)
         known = below.order is not Order.OTHER
         via = below.via if below.via == "values" or (known and name in _COPIES and below.via) else name
@@ -191,7 +191,7 @@ class HeadReader:
             beside = f"list({walk.text})"
             return replace(below, source=walk.source, text=walk.text, beside=beside, order=order, via=via)
         plain = below.order is Order.WHOLE and len(below.bases) == 1
-        text = self.text(inner) if plain else walk.text  # a copy of the list serves nobody, of a view it does
+        text = self.text(inner) if plain else walk.text  # a copy of a list is unneeded, one of a view is not
         beside = walk.text if name != "iter" else f"list({self.text(inner)})"
         return replace(below, source=walk.source, text=text, beside=beside, via=via)
 
@@ -225,11 +225,11 @@ class HeadReader:
 
 
 class _NotRead(Exception):
-    """A head that is not understood; its text says why."""
+    """Raised for a head that is not understood; the message says why."""
 
 
 def _viewed(node: ast.AST, view: str) -> ast.expr | None:
-    """`blocks` of `blocks.values()`."""
+    """Return `blocks` for `blocks.values()`."""
     match node:
         case ast.Call(func=ast.Attribute(value=source, attr=attr), args=[], keywords=[]) if attr == view:
             return source if view != "items" or container_text(source) is not None else None

@@ -1,4 +1,4 @@
-"""Comments that ask for loops to be left alone: `# scanify: ignore`, `ignore[SCN101]`, `ignore-file`."""
+"""Comments that exclude loops: `# scanify: ignore`, `ignore[SCN101]`, `ignore-file`."""
 
 import ast
 import re
@@ -17,8 +17,10 @@ _COMMENT = re.compile(r"#[ \t]*scanify: ignore(?P<file>-file)?(?![\w-])(?:[ \t]*
 
 @dataclass(frozen=True)
 class Ignore:
-    """One such comment: `text[start:end]` on `line` (from 1), from its `#` on. `codes` are the rules that it names, as
-    written; None where it is about all of them. `whole_file` says that it is about every loop of the file."""
+    """An ignore comment: `text[start:end]` on `line` (from 1), starting at its `#`.
+     `codes` are the rules as written, or None if it ignores all rules. `whole_file`: it applies to every loop of the
+    file.
+    """
 
     line: int
     start: int
@@ -27,12 +29,12 @@ class Ignore:
     whole_file: bool
 
     def names(self, rule: str) -> bool:
-        """True if a code of the comment is the rule, or the beginning of it."""
+        """True if a code of the comment is the rule, or a prefix of it."""
         return any(code and rule.startswith(code.upper()) for code in self.codes or ())
 
 
 def ignores(module: Module) -> tuple[Ignore, ...]:
-    """The comments of a file, in order."""
+    """Return the ignore comments of a file, in order."""
     return kept(module.tree, "_ignores", lambda: tuple(_read(module)) if module.writes(MARK) else ())
 
 
@@ -46,19 +48,19 @@ def _read(module: Module) -> Iterator[Ignore]:
 
 
 def _comments(module: Module) -> list[tuple[int, int, str]]:
-    """The comments of a file, each with its line and its column."""
+    """Return the comments of a file, each with its line and column."""
     lines = [_line(module, number) for number in range(1, module.line_of(len(module.text)) + 1)]
     try:
         tokens = list(tokenize.generate_tokens(iter([*lines, ""]).__next__))
         return [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]
     except (tokenize.TokenError, SyntaxError):
-        # The file may need a later Python: rather take a text for a comment than miss a comment.
+        # The file may need a later Python: rather mistake a string for a comment than miss a comment.
         marked = [(number, line.find("#"), line) for number, line in enumerate(lines, start=1) if MARK in line]
         return [(number, at, line[at:].rstrip("\r\n")) for number, at, line in marked if at >= 0]
 
 
 def about(module: Module, node: ast.AST) -> tuple[Ignore, ...]:
-    """Those about a loop: in its head, in an expression's statement, right above it, or about the whole file."""
+    """Return comments on a loop: in its head, its expression's statement, right above it, or for the whole file."""
     every = ignores(module)
     if not every:
         return ()
@@ -67,7 +69,7 @@ def about(module: Module, node: ast.AST) -> tuple[Ignore, ...]:
 
 
 def about_span(module: Module, span: Span) -> tuple[Ignore, ...]:
-    """Those about the expression or the statement with a span, or about the smallest statement around it."""
+    """Return comments on the expression or statement with a span, or on the smallest statement around it."""
     if not ignores(module):
         return ()
     nodes = [node for node in nodes_in(module.tree) if isinstance(node, ast.stmt | ast.expr)]
@@ -78,7 +80,7 @@ def about_span(module: Module, span: Span) -> tuple[Ignore, ...]:
 
 
 def is_silenced(module: Module, node: ast.AST, rule: str) -> bool:
-    """True if a comment asks for a node to be left alone, for this rule or for all."""
+    """True if a comment excludes a node from this rule or from all rules."""
     return any(each.codes is None or each.names(rule) for each in about(module, node))
 
 

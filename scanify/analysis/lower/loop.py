@@ -1,10 +1,10 @@
-"""One loop over things that may be modules, whatever form it has in the file.
+"""One loop that may iterate over modules, in any source form.
 
-`lower.loops.loops_in` makes these; what asks about a loop afterwards asks `walks`, `index`, `body` or `element`, and
-never `form`, which is for those who write the rewritten loop in its place.
+`lower.loops.loops_in` makes them. Analyses read `walks`, `index`, `body` or `element`, and never `form`, which only
+the code that writes the rewritten loop uses.
 
-Nodes are those of the file, or copies of them with the places of what they stand for. `replaced` says in text what the
-copies say as nodes.
+Nodes are from the file, or copies with the positions of the nodes they replace. `replaced` has the same replacements
+as text.
 """
 
 import ast
@@ -19,7 +19,7 @@ from scanify.analysis.lower.text import is_made
 
 
 class Form(Enum):
-    """How a loop is written, as its site is rewritten in a way of its own."""
+    """The source form of a loop, which decides how it is rewritten."""
 
     FOR = "for"
     WHILE = "while"
@@ -29,10 +29,10 @@ class Form(Enum):
 
 
 class Order(Enum):
-    """Which elements of `base` a walk goes through, and in which order.
+    """The elements of `base` that a walk visits, and their order.
 
-    WHOLE: all, in theirs. REVERSED: all, from the last one. SLICE: a part, or a part backwards. NUMBERED: those that
-    `numbers` count to. VALUES: those of a dict, in its order. OTHER: by a way that is not followed, `via` has its name.
+    WHOLE: all, in order. REVERSED: all, from the last one. SLICE: a part, possibly backwards. NUMBERED: the elements at
+    `numbers`. VALUES: the values of a dict, in its order. OTHER: an unknown order, through the function named `via`.
     """
 
     WHOLE = "whole"
@@ -45,9 +45,9 @@ class Order(Enum):
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a loop cannot become a scan: the rule, the reason in words, and the node that it points to.
+    """A reason why a loop cannot become a scan: the rule, the reason in words, and the node concerned.
 
-    `remedy` is what to do about this one, where the advice of the rule is too general.
+    `remedy` is the advice for this case, if the advice of the rule is too general.
     """
 
     rule: str
@@ -58,18 +58,21 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """One target, and what it is bound to in each iteration.
+    """One target and its value in each iteration.
 
-    `source` is the expression that is walked as the file has it, `base` the container in the end: `layers` for
-    `reversed(layers[1:])`. Of `enc + dec`, of `[*enc, *dec]` and of `chain(enc, dec)` there are several `bases`, one
-    after another, and `base` is the whole; else `bases` is `(base,)`.
-    `via` names what is called to walk it: "reversed", "values", ...; "" where nothing is.
-    `text` is what is to be written where its elements are stacked in the call, `beside` where they are walked beside
-    the layers (`list(reversed(keys))`: a scan asks for a length, and slices); `counted` has as many elements, to be put
-    into `len(...)`.
-    `element` is what stands for an element where it is taken by number: `self.layers[i]`, `getattr(self, f"layer{i}")`
-    (then `base` is `self`); `numbers` are the numbers as an expression, where they are not those of the whole list.
-    `cut`: it stands in a `zip` that ends with the shortest, so it may be longer than the others.
+    `source` is the iterable as written, `base` the container at its root: `layers` for `reversed(layers[1:])`. For
+    `enc + dec`, `[*enc, *dec]` and `chain(enc, dec)`, `bases` are the lists in order and `base` is the whole; otherwise
+    `bases` is `(base,)`.
+
+    `via` names the function called to iterate: "reversed", "values", ...; "" if there is none.
+
+    `text` is the code if its elements are stacked in the call, `beside` the code if they are xs alongside the layers
+    (`list(reversed(keys))`: a scan needs a length, and slices); `counted` has as many elements, for use in `len(...)`.
+
+    `element` is the expression for an element taken by number: `self.layers[i]`, `getattr(self, f"layer{i}")` (then
+    `base` is `self`); `numbers` are the numbers as an expression, unless they number the whole list.
+
+    `cut`: it is in a `zip` that ends with the shortest, so it may be longer than the others.
     """
 
     target: ast.expr
@@ -91,16 +94,16 @@ class Walk:
 
     @property
     def in_part(self) -> bool:
-        """True of a slice: other walks of the loop may have an element for each layer of the whole list."""
+        """True for a slice: other iterables of the loop may have an element for each layer of the whole list."""
         return self.order is Order.SLICE
 
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """The counter of a loop: the target of `enumerate`, of `range` in a `zip`, the names of `items()`.
+    """The counter of a loop: the target of `enumerate`, of a `range` in a `zip`, or the keys of `items()`.
 
-    `first` is where `enumerate` begins, where it says so; `numbers` the expression that is counted through, where there
-    is one, and `numbers_text` what is to be written to have those as a sequence. `read`: the body reads the target.
+    `first` is the start of `enumerate`, if any; `numbers` the expression that is counted through, if any, and
+    `numbers_text` its code as a sequence. `read`: the body reads the target.
     """
 
     target: ast.expr
@@ -112,15 +115,14 @@ class Index:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """One loop. `node` is what is replaced where it is rewritten, `place` where that stands.
+    """One loop. `node` is replaced when the loop is rewritten; `place` is its place.
 
-    `target` is what the head binds as a whole; `walks` and `index` take it apart. `body` are the statements of one
-    iteration. A loop that gives one value in each iteration has it as `element` (comprehensions, generators, and a
-    `for` that does nothing but append it to `appends_to`), and no statements but that expression.
+    `target` is the whole target of the head; `walks` and `index` are its parts. `body` are the statements of one
+    iteration. A loop that yields one value per iteration has it as `element` (comprehensions, generators, and a `for`
+    that only appends it to `appends_to`), and that expression is its only statement.
 
-    `replaced` are stretches of the file with the texts that stand there in the body of one iteration. `problem` is what
-    speaks against it already. `ignored` says that a comment asks for it to be left alone, `ignores` for which rules one
-    does.
+    `replaced` are stretches of the file with their text in the body of one iteration. `problem` is a reason against a
+    scan that is already known. `ignored`: a comment ignores the loop; `ignores` are the rules that comments name.
     """
 
     module: Module
@@ -140,28 +142,28 @@ class Loop:
     ignores: frozenset[str] = frozenset()
 
     def ignores_rule(self, rule: str) -> bool:
-        """Whether a comment names a rule, or the beginning of it, to be left alone for."""
+        """True if a comment ignores a rule by its code or a prefix of it."""
         return any(code and rule.startswith(code.upper()) for code in self.ignores)
 
     @property
     def is_statement(self) -> bool:
-        """Whether it is a statement of its own, and no part of an expression."""
+        """True if it is a statement of its own, not part of an expression."""
         return isinstance(self.node, ast.stmt)
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names that the head binds in each iteration, in order, those of the index first."""
+        """The names that the head binds in each iteration, in order, starting with the index."""
         bound = [*([self.index.target] if self.index is not None else []), *(walk.target for walk in self.walks)]
         names = (node.id for target in bound for node in nodes_in(target) if isinstance(node, ast.Name))
         return tuple(dict.fromkeys(names))
 
     def code(self, node: ast.AST) -> str:
-        """The text of a node in the body of one iteration, as the rewritten file is to have it."""
+        """Return the text of a node in the body of one iteration, as the rewritten file has it."""
         return ast.unparse(node) if is_made(node) else with_replacements(self.module, node, self.replaced)
 
 
 def with_replacements(module: Module, node: ast.AST, replaced: tuple[Replacement, ...]) -> str:
-    """The text of a node with some stretches of it replaced."""
+    """Return the text of a node with some stretches of it replaced."""
     span = module.span(node)
     text, at = "", span.start
     for each in replaced:

@@ -1,9 +1,9 @@
-"""Every loop of a file that could be over modules, of every form, as a `Loop`.
+"""Find every loop of a file that could iterate over modules, in any form, as a `Loop`.
 
     loops_in(module)
 
-A form is lowered by one function here or in a file of its own: `head` reads `zip` and `enumerate`, `by_number` elements
-that are taken by index; `calls` refuses `map` and `reduce`.
+Each form is lowered by one function, here or in its own file: `head` reads `zip` and `enumerate`, `by_number` elements
+taken by index; `calls` refuses `map` and `reduce`.
 """
 
 import ast
@@ -27,13 +27,13 @@ _ONE_FOR = "flatten what it walks first, or keep the comprehension"
 
 
 def loops_in(module: Module) -> tuple[Loop, ...]:
-    """The loops of a file in source order, those within others too."""
+    """Return the loops of a file in source order, including nested ones."""
     found = candidates(module.text, module.tree)
     return kept(module.tree, "_loops", lambda: tuple(loop for node in found for loop in _lowered(module, node)))
 
 
 def for_loops_in(module: Module) -> tuple[Loop, ...]:
-    """Every `for` statement of a file, whatever it walks."""
+    """Return every `for` statement of a file, whatever it iterates over."""
     return tuple(loop for node in by_kind(module.tree)[ast.For] for loop in _lowered(module, node))
 
 
@@ -74,21 +74,21 @@ def _for(module: Module, scope: Scope, node: ast.For | ast.AsyncFor) -> Loop:
 
 
 def _while(module: Module, scope: Scope, node: ast.While) -> Loop | None:
-    """A `while` that takes layers by a number; None where it takes none."""
+    """Lower a `while` that takes layers by number; None if it takes none."""
     loop = Loop(module, scope, Form.WHILE, node, module.place(node), node.test, (), None, tuple(node.body))
     loop = by_number(loop, Head(()), HeadReader(module, scope))
     return loop if loop.walks else None
 
 
 def read_index(index: Index | None, body: tuple[ast.AST, ...]) -> Index | None:
-    """An index that knows whether a body reads its target, as it is at the beginning of an iteration."""
+    """Return an index that records whether the body reads its target before binding it."""
     if index is None:
         return None
     return replace(index, read=bool(set(target_names(index.target)) & set(flow(body).read_first)))
 
 
 def _appending(loop: Loop) -> Loop:
-    """A loop that does nothing but append what each layer gives to a list of its function: it gives elements."""
+    """Return a loop that only appends to a list of its function as a loop that yields elements."""
     match loop.body:
         case (ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), keywords=[])),):
             assert isinstance(loop.body[0], ast.Expr) and isinstance(loop.body[0].value, ast.Call)
@@ -137,7 +137,7 @@ def _comprehension(module: Module, scope: Scope, node: ast.ListComp | ast.Genera
 
 
 def own_span(module: Module, node: ast.expr) -> Span:
-    """The span of an expression: of a generator that is a call's only argument, without the call's parentheses."""
+    """Return the span of an expression; for a generator as a call's only argument, without the call's parentheses."""
     span = module.span(node)
     call = parent_of(module, node)
     if not isinstance(node, ast.GeneratorExp) or not isinstance(call, ast.Call) or call.func is node:
@@ -150,11 +150,11 @@ def own_span(module: Module, node: ast.expr) -> Span:
     return Span(start, end, module.line_of(start), module.line_of(end))
 
 
-# -- what is left alone ----------------------------------------------------------------------------------------------
+# -- excluded expressions --------------------------------------------------------------------------------------------
 
 
 def _in_text(module: Module, node: ast.AST) -> bool:
-    """Whether an expression stands in an f-string, which is no place for a call of several lines."""
+    """True if an expression is in an f-string, which cannot hold a call of several lines."""
     if isinstance(node, ast.stmt):
         return False
     for above in ancestors(module, node):

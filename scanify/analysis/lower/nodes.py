@@ -1,4 +1,4 @@
-"""Walking trees of `ast` quickly: most of the time of an analysis goes into this."""
+"""Fast traversal of `ast` trees, where an analysis spends most of its time."""
 
 import ast
 from collections import defaultdict
@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 Kept = TypeVar("Kept")
 
-# What holds no names and no statements: contexts and operators, texts, numbers.
+# Fields without names or statements: contexts and operators, texts, numbers.
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "is_async", "conversion", "level"}
-# Lists in which other things stand beside nodes: None for `**more` and for a parameter that needs a value, names.
+# Lists that hold other things than nodes: None for `**more` and for a parameter without a default, names.
 _MIXED = {"keys", "kw_defaults", "names", "kwd_attrs"}
 
 
 class _Fields(dict[type[ast.AST], tuple[tuple[str, bool], ...]]):
-    """The fields of each kind of node that hold nodes, and whether a list there may hold something else, too."""
+    """The fields of each node class that hold nodes, and whether a list there may hold other things, too."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[tuple[str, bool], ...]:
         fields = self[kind] = tuple((name, name in _MIXED) for name in kind._fields if name not in _LEAVES)
@@ -25,7 +25,7 @@ _FIELDS = _Fields({ast.Name: (), ast.Constant: ()})
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below a node, in source order; contexts and operators left out."""
+    """Return the direct children of a node in source order, without contexts and operators."""
     below: list[ast.AST] = []
     for name, mixed in _FIELDS[node.__class__]:
         value = getattr(node, name, None)
@@ -37,9 +37,9 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def nodes_in(*roots: ast.AST) -> list[ast.AST]:
-    """Some nodes and all below them, the nearer ones first, as `ast.walk` gives them."""
+    """Return nodes and all their descendants, in the breadth-first order of `ast.walk`."""
     nodes = list(roots)
-    for node in nodes:  # which grows while it is walked; `children` in place: a call for each takes a quarter more
+    for node in nodes:  # grows during iteration; `children` is inlined, since calling it takes a quarter longer
         for name, mixed in _FIELDS[node.__class__]:
             value = getattr(node, name, None)
             if value.__class__ is list:
@@ -50,17 +50,17 @@ def nodes_in(*roots: ast.AST) -> list[ast.AST]:
 
 
 def mentions(name: str, *nodes: ast.AST) -> list[ast.Name]:
-    """The places of a name in some nodes, at any depth."""
+    """Return the occurrences of a name in some nodes, at any depth."""
     return [each for each in nodes_in(*nodes) if isinstance(each, ast.Name) and each.id == name]
 
 
 def names_in(nodes: Iterable[ast.AST]) -> set[str]:
-    """All names that stand in some nodes, at any depth."""
+    """Return all names in some nodes, at any depth."""
     return {each.id for each in nodes_in(*nodes) if isinstance(each, ast.Name)}
 
 
 def kept(tree: ast.Module, name: str, make: Callable[[], Kept]) -> Kept:
-    """What is made once for each file: it is kept with its tree under a name, and goes with it."""
+    """Return a value computed once per file and cached on its tree under a name."""
     found: Kept | None = getattr(tree, name, None)
     if found is None:
         found = make()
@@ -69,7 +69,7 @@ def kept(tree: ast.Module, name: str, make: Callable[[], Kept]) -> Kept:
 
 
 def by_kind(tree: ast.Module) -> Mapping[type[ast.AST], list[Any]]:
-    """All nodes of a file by their class, the nearer ones to the module first."""
+    """Return all nodes of a file by class, those nearer to the module first."""
     return kept(tree, "_by_kind", lambda: _by_kind(tree))
 
 

@@ -1,7 +1,7 @@
-"""Loops that read as if `enumerate`, `zip` and the like were Python's own, where they may be others.
+"""Refuse loops that rely on builtins such as `enumerate` and `zip` if those may be rebound.
 
-A file's own `zip` is seen where a loop is lowered (`Scope.builtin`). That a star of another file brings one, or that
-some file puts one into `builtins`, only the index of the project knows.
+Lowering sees a file's own `zip` (`Scope.builtin`). Only the project's index knows that a star import brings one, or
+that some file patches `builtins`.
 """
 
 import ast
@@ -13,7 +13,7 @@ from scanify.analysis.index.project import Index
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import nodes_in
 
-# What a lowering takes at its name, and what a scan may be given: `range(len(self.layers))`, `list(reversed(keys))`.
+# Builtins that lowering takes by name, and that a scan may use: `range(len(self.layers))`, `list(reversed(keys))`.
 _READ = frozenset(
     "abs enumerate filter getattr int iter len list map max min next range reversed str tuple zip".split()
 )
@@ -21,7 +21,7 @@ _WRITTEN = frozenset({"len", "list", "range"})
 
 
 def by_own_builtins(index: Index, module: Module, loops: Iterable[Loop]) -> list[Loop]:
-    """Return the loops of a file; those which read or need a name that may not be Python's own have a problem."""
+    """Return the loops of a file; loops that use a name which may not be the builtin get a problem."""
     others = index.rebound_builtins(module)
     return [_with_problem(loop, others) if others & (_READ | _WRITTEN) else loop for loop in loops]
 

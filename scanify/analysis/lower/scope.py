@@ -1,10 +1,10 @@
-"""The scopes of a file: where a name that is read at some place was bound.
+"""The scopes of a file: where a name read at some place was bound.
 
     scope_of(module, node)     the scope that a node is evaluated in
     inner_scope(module, node)  the scope that a function, lambda, class, comprehension or module opens
 
 Decorators, defaults and annotations are evaluated outside of their function, the first iterable of a comprehension
-outside of the comprehension. A scope is made once for each node: compare scopes with `is`.
+outside of the comprehension. Each node has a single scope object: compare scopes with `is`.
 """
 
 import ast
@@ -28,9 +28,9 @@ OPENS = (ast.Module, *FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
 class Scope:
     """One scope.
 
-    `parent` is the scope around it, the module's is None; `locals` are the names that are bound in it, parameters and
-    type parameters among them, but none that it declares `global` or `nonlocal`. The module's hold also those that a
-    function declares `global`.
+    `parent` is the scope around it, None for the module's; `locals` are the names bound in it, including parameters and
+    type parameters, but not names that it declares `global` or `nonlocal`. The module's also hold names that a function
+    declares `global`.
     """
 
     def __init__(self, module: Module, node: Opens, parent: "Scope | None") -> None:
@@ -43,12 +43,12 @@ class Scope:
 
     @property
     def name(self) -> str:
-        """The name of the function or class; `<lambda>`, `<module>` or `<listcomp>` where there is none."""
+        """The name of the function or class; `<lambda>`, `<module>` or `<listcomp>` if there is none."""
         return getattr(self.node, "name", None) or f"<{type(self.node).__name__.lower()}>"
 
     @property
     def is_function(self) -> bool:
-        """Whether it is a `def` or a lambda."""
+        """True for a `def` or a lambda."""
         return isinstance(self.node, (*FUNCTIONS, ast.Lambda))
 
     @property
@@ -57,7 +57,7 @@ class Scope:
 
     @cached_property
     def params(self) -> tuple[str, ...]:
-        """The names of the parameters in their order, `*args` and `**kwargs` where they stand."""
+        """The names of the parameters in order, including `*args` and `**kwargs`."""
         return tuple(arg.arg for arg in parameters(self.node))
 
     @cached_property
@@ -81,7 +81,7 @@ class Scope:
 
     @cached_property
     def method(self) -> "Scope | None":
-        """The method that this scope is, or stands in, through functions and comprehensions; None outside of any."""
+        """The method that contains this scope, or is it, through functions and comprehensions; None outside methods."""
         for scope in self.chain():
             if scope.is_class:
                 return None
@@ -91,13 +91,13 @@ class Scope:
 
     @property
     def owner(self) -> ast.ClassDef | None:
-        """The class of the method around."""
+        """The class of the enclosing method."""
         node = self.method.parent.node if self.method is not None and self.method.parent is not None else None
         return node if isinstance(node, ast.ClassDef) else None
 
     @cached_property
     def self_name(self) -> str | None:
-        """The name of the instance in the method around, where that name still means it here."""
+        """The name of the instance in the enclosing method; None if it is rebound or a static or class method."""
         method = self.method
         if method is None or not isinstance(method.node, FUNCTIONS) or not method.params:
             return None
@@ -109,23 +109,23 @@ class Scope:
 
     @property
     def function(self) -> "Scope":
-        """The nearest function, lambda, class or module: this scope, or what a comprehension stands in."""
+        """The nearest function, lambda, class or module: this scope, or the one around its comprehension."""
         scope = self
         while isinstance(scope.node, COMPREHENSIONS) and scope.parent is not None:
             scope = scope.parent
         return scope
 
     def chain(self) -> Iterator["Scope"]:
-        """This scope and those around it, the module's last."""
+        """Yield this scope and those around it, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
 
     def binding(self, name: str) -> "Scope | None":
-        """The scope that binds what a name means here; None where it is a builtin, or bound nowhere.
+        """Return the scope that binds a name as seen from here; None for a builtin, or if nothing binds it.
 
-        A class body is seen from itself alone, not from its methods.
+        A class body is visible only from itself, not from its methods.
         """
         for scope in self.chain():
             if name in scope.globals:
@@ -135,13 +135,15 @@ class Scope:
         return None
 
     def builtin(self, call: ast.AST | None) -> str | None:
-        """The name of Python's own function that a call calls, None for all else: a file may have its own `zip`."""
+        """Return the name of the builtin that a call calls, None otherwise: a file may have its own `zip`."""
         name = called(call)
         return name if name is not None and "." not in name and self.binding(name) is None else None
 
     def qualified(self, node: ast.AST | None) -> str | None:
-        """The qualified name of what the file imports, where that is what some code stands for: `jax.numpy.sum` for
-        `jnp.sum`, `jax.jit` for `jit`; None for all else."""
+        """Return the qualified name of an imported object: `jax.numpy.sum` for `jnp.sum`, `jax.jit` for `jit`.
+
+        None if an expression is not a name that only an import binds.
+        """
         name = dotted(node)
         if name is None:
             return None
@@ -160,13 +162,13 @@ class Scope:
         bound = {name for node in own_nodes(self.node) for name in names_bound_by(node)}
         if isinstance(self.node, ast.Module):
             bound |= self.module.rebound
-        if isinstance(self.node, COMPREHENSIONS):  # `:=` in it binds in the function around
+        if isinstance(self.node, COMPREHENSIONS):  # a `:=` in it binds in the function around
             bound = names_in(level.target for level in self.node.generators)
         return bound
 
 
 def parameters(node: ast.AST) -> tuple[ast.arg, ...]:
-    """The parameters of a function or lambda in their order."""
+    """Return the parameters of a function or lambda in order."""
     if not isinstance(node, (*FUNCTIONS, ast.Lambda)):
         return ()
     args = node.args
@@ -176,10 +178,10 @@ def parameters(node: ast.AST) -> tuple[ast.arg, ...]:
 
 
 def own_nodes(node: Opens) -> Iterator[ast.AST]:
-    """The nodes that are evaluated in the scope that a node opens, inner functions and classes themselves among them.
+    """Yield the nodes evaluated in the scope that a node opens, including inner functions and classes themselves.
 
-    Of those, what is evaluated here too: decorators, defaults, bases, annotations. Comprehensions are walked through,
-    but for their targets.
+    Of inner functions and classes, it yields the parts evaluated here: decorators, defaults, bases, annotations. It
+    descends into comprehensions, except into their targets.
     """
     stack: list[ast.AST] = []
     match node:
@@ -207,7 +209,7 @@ class _Scopes:
         self.around: dict[ast.AST, Scope] = {module.tree: self.top}
         self.inner: dict[ast.AST, Scope] = {module.tree: self.top}
         nodes: list[ast.AST] = [module.tree]
-        for node in nodes:  # which grows while it is iterated over
+        for node in nodes:  # grows during iteration
             below = children(node)
             nodes += below
             outer = inner = self.around[node]
@@ -222,7 +224,7 @@ class _Scopes:
                 self.around[holder.generators[0].iter] = self.around[holder]
 
     def of(self, node: ast.AST) -> Scope:
-        while node not in self.around:  # made in a lowering
+        while node not in self.around:  # created by a lowering
             if node not in self.parents:
                 return self.top
             node = self.parents[node]
@@ -242,12 +244,12 @@ def inner_scope(module: Module, node: Opens) -> Scope:
 
 
 def parent_of(module: Module, node: ast.AST) -> ast.AST | None:
-    """The node that a node is a direct part of; None for the module, and for a node of some other tree."""
+    """Return the parent of a node; None for the module, and for a node of another tree."""
     return _scopes(module).parents.get(node)
 
 
 def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes around a node, the nearest first, the module last."""
+    """Yield the nodes around a node, innermost first."""
     parents = _scopes(module).parents
     above = parents.get(node)
     while above is not None:
@@ -256,12 +258,12 @@ def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
 
 
 def adopt(module: Module, node: ast.AST, parent: ast.AST) -> None:
-    """Let a node that was made in a lowering be a part of `parent`; what is below it keeps its parents."""
+    """Make a node created by a lowering a child of `parent`; its descendants keep their parents."""
     _scopes(module).parents[node] = parent
 
 
 def stand_in(module: Module, new: ast.AST, old: ast.AST) -> None:
-    """Let a changed copy of a node have the parent and the scopes of the node."""
+    """Give a changed copy of a node the parent and the scopes of the node."""
     scopes = _scopes(module)
     for table in (scopes.parents, scopes.around, scopes.inner):
         if old in table:

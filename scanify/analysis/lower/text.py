@@ -1,4 +1,4 @@
-"""Expressions as text: dotted names, and whether evaluating one again gives the same."""
+"""Expressions as text: dotted names, and whether evaluating an expression twice gives the same value."""
 
 import ast
 import keyword
@@ -13,23 +13,23 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 def made(node: Node, like: ast.AST) -> Node:
-    """A node that stands in no file, with the place of one that does: its text is its own."""
+    """Mark a node as created by a lowering, with the position of another; its text comes from the node itself."""
     setattr(node, _MADE, True)
     return ast.copy_location(node, like)
 
 
 def is_made(node: ast.AST) -> bool:
-    """True if a node was made in a lowering, and is not in the file."""
+    """True if a node was created by a lowering and is not in the file."""
     return getattr(node, _MADE, False) is True
 
 
 def code(module: Module, node: ast.AST) -> str:
-    """The text of a node: as it stands in the file, or its own where it stands in none."""
+    """Return the text of a node: from the file, or unparsed if the node was created by a lowering."""
     return ast.unparse(node) if is_made(node) else module.code(node)
 
 
 def dotted(node: ast.AST | None) -> str | None:
-    """`a.b.c` for a name or a chain of attributes of a name, None for anything else."""
+    """Return `a.b.c` for a name or a chain of attributes of a name, None for anything else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -40,7 +40,7 @@ def dotted(node: ast.AST | None) -> str | None:
 
 
 def unquoted(annotation: ast.expr) -> ast.expr | None:
-    """Return an annotation that may be written as a text as an expression, None if it is none."""
+    """Return an annotation as an expression, parsed if it is a string; None if it cannot be parsed."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             return ast.parse(annotation.value, mode="eval").body
@@ -50,8 +50,10 @@ def unquoted(annotation: ast.expr) -> ast.expr | None:
 
 
 def container_text(node: ast.AST | None) -> str | None:
-    """The text of what names one container however often it is asked: `self.grus`, `self.grus[i]`, `params["layers"]`;
-    None for anything else."""
+    """Return the text of an expression that always names the same container, None for any other.
+
+    Such are `self.grus`, `self.grus[i]` and `params["layers"]`.
+    """
     if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
         inner = container_text(node.value)
         number = isinstance(node.slice, ast.Constant) or arithmetic(node.slice)
@@ -63,26 +65,26 @@ def container_text(node: ast.AST | None) -> str | None:
 
 
 def root(node: ast.AST | None) -> str | None:
-    """The name that a chain of attributes, elements and calls begins with."""
+    """Return the name at the root of a chain of attributes, elements and calls."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else None
 
 
 def called(node: ast.AST | None) -> str | None:
-    """The dotted name of what a call calls."""
+    """Return the dotted name of the function that a call calls."""
     return dotted(node.func) if isinstance(node, ast.Call) else None
 
 
 def only_argument(call: ast.Call) -> ast.expr | None:
-    """The argument of a call that has one, given by position."""
+    """Return the argument of a call with a single, positional one."""
     if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
         return None
     return call.args[0]
 
 
 def arithmetic(node: ast.expr) -> bool:
-    """Whether an expression is a number computed from names: evaluating it twice is evaluating it once."""
+    """True if an expression is a number computed from names, so that evaluating it twice is safe."""
     match node:
         case ast.Constant():
             return type(node.value) is int
@@ -100,7 +102,7 @@ def arithmetic(node: ast.expr) -> bool:
 
 
 def pure(node: ast.expr | None) -> bool:
-    """Whether evaluating an expression again gives the same number: arithmetic, `min`, `max`, an element of a shape."""
+    """True if evaluating an expression again gives the same number: arithmetic, `min`, `max`, an element of a shape."""
     match node:
         case None:
             return True
@@ -131,7 +133,7 @@ def label(node: ast.expr) -> bool:
 
 
 def singular(container: str, otherwise: str = "") -> str:
-    """A name for one element: `layer` for `self.layers`; for what is no plural, one with `otherwise` in front."""
+    """Return a name for one element: `layer` for `self.layers`; without a plural, `otherwise` plus the name."""
     last = container.partition("[")[0].rpartition(".")[2].lstrip("_")
     plural = last.endswith("s") and not last.endswith("ss")
     name = last[:-1] if plural else f"{otherwise}{last}" if otherwise else ""
@@ -139,7 +141,7 @@ def singular(container: str, otherwise: str = "") -> str:
 
 
 def unused(name: str, used: Container[str]) -> str:
-    """A name, or one like it that is not used."""
+    """Return a name, with a number appended if it is used."""
     candidate, number = name, 2
     while candidate in used:
         candidate, number = f"{name}_{number}", number + 1

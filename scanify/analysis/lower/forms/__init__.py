@@ -1,1 +1,1 @@
-"""Forms of loops that are read as plain ones: by number, counted by hand, calls that walk, iterators, filled lists."""
+"""Loop forms read as plain loops: by number, counted by hand, calls that iterate, iterators, filled lists."""

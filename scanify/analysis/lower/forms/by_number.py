@@ -1,10 +1,10 @@
-"""Loops that take layers by number, `for i in range(n): x = self.layers[i](x)`, as loops over what they take.
+"""Loops that take layers by number, `for i in range(n): x = self.layers[i](x)`, read as loops over the elements.
 
-The loop goes over the elements at those very numbers, `[self.layers[i] for i in range(n)]`, or over the list itself if
-they are all of its own numbers: a list that is too short is the error that it was, and no more of a longer one is read.
-An element that only some iterations read stays where it is, because it may be beyond the list in the others.
+The loop iterates over the elements at those numbers, `[self.layers[i] for i in range(n)]`, or over the list itself if
+it takes all of its numbers. So too short a list raises as before, and a longer one is not read further. An element
+that only some iterations read is not moved, because its number may exceed the list in the others.
 
-The same holds for attributes whose name has a number in it: `getattr(self, f"layer{i}")`.
+The same holds for attributes with a number in their name: `getattr(self, f"layer{i}")`.
 """
 
 import ast
@@ -36,7 +36,7 @@ _LATER = (*FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS, ast.Try, ast.Tr
 
 
 def by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
-    """Return the loop with what it takes by number as walks of their own, or with the problem that a scan has."""
+    """Return the loop with elements taken by number as walks, or with a problem that prevents a scan."""
     if loop.problem is not None or not any(isinstance(each, ast.Subscript | ast.Call) for each in nodes_in(*loop.body)):
         return loop
     numbers = _numbers(reader, head)
@@ -62,7 +62,7 @@ def by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
 
 
 def _is_object(loop: Loop, name: str) -> bool:
-    """True if a body calls a name or reads an attribute of it: then it is no number."""
+    """True if a body calls a name or reads an attribute of it, so that it is not a number."""
     nodes = [each for each in nodes_in(*loop.body) if isinstance(each, ast.Call | ast.Attribute)]
     used = [each.func if isinstance(each, ast.Call) else each.value for each in nodes]
     return any(isinstance(each, ast.Name) and each.id == name for each in used)
@@ -73,9 +73,9 @@ def _is_object(loop: Loop, name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Numbers:
-    """The numbers that a loop counts through as `index`, by an expression that gives them whenever it is evaluated.
+    """The numbers that `index` runs through, as an expression that has the same value whenever it is evaluated.
 
-    `of` is the list whose own numbers they are, from 0 to its length; `beside` are the other walks of the head.
+    `of` is the list that they number from 0 to its length; `beside` are the other walks of the head.
     """
 
     index: ast.Name
@@ -86,7 +86,7 @@ class _Numbers:
 
 
 def _numbers(reader: HeadReader, head: Head) -> _Numbers | None:
-    """The numbers of `range(n)`, `reversed(range(n))`, `(0, 2)`, `enumerate(keys)` and `zip(range(n), keys)`."""
+    """Return the numbers of `range(n)`, `reversed(range(n))`, `(0, 2)`, `enumerate(keys)` or `zip(range(n), keys)`."""
     index, walks = head.index, head.walks
     if index is None and len(walks) == 1:
         index, walks = Index(walks[0].target, numbers=walks[0].source), ()
@@ -125,7 +125,7 @@ def _are_numbers(reader: HeadReader, node: ast.expr) -> bool:
 
 
 def _measured(reader: HeadReader, node: ast.expr) -> ast.expr | None:
-    """The list of which a source has as many elements, if its length is the same whenever it is evaluated."""
+    """Return the list as long as a source, if its length is the same whenever it is evaluated."""
     match node:
         case ast.Call() if reader.builtin(node) in ("reversed", "list", "tuple"):
             inner = only_argument(node)
@@ -136,12 +136,12 @@ def _measured(reader: HeadReader, node: ast.expr) -> ast.expr | None:
             return node if dotted(node) is not None else None
 
 
-# -- what a body takes by them -----------------------------------------------------------------------------------------
+# -- elements that a body takes by number ------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
 class _Element:
-    """The places where a body reads one element; `called`: it calls the element, or gives it a name."""
+    """The places where a body reads one element; `called`: it calls the element, or assigns it to a name."""
 
     container: ast.expr
     number: ast.expr
@@ -151,7 +151,7 @@ class _Element:
 
 
 def _elements(loop: Loop, index: str, bound: set[str]) -> list[_Element]:
-    """The elements that a body applies whose number depends on an index and on nothing `bound`, if it changes none."""
+    """Return the applied elements whose number depends on an index and nothing `bound`, without changed containers."""
     found: dict[tuple[str, str], _Element] = {}
     applied: set[tuple[str, str]] = set()
     nodes = nodes_in(*loop.body)
@@ -182,21 +182,21 @@ def _elements(loop: Loop, index: str, bound: set[str]) -> list[_Element]:
 
 
 def _chain(node: ast.AST) -> Iterator[ast.Subscript | ast.Attribute]:
-    """A target with the targets that it is a part of: `self.layers[i].weight`, `self.layers[i]`, `self.layers`."""
+    """Yield a target and the targets that it is part of: `self.layers[i].weight`, `self.layers[i]`, `self.layers`."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         yield node
         node = node.value
 
 
 def _bound_in(loop: Loop) -> set[str]:
-    """The names that a body and the functions in it bind."""
+    """Return the names that a body and the functions in it bind."""
     nodes = nodes_in(*loop.body)
     named = {each.id for each in nodes if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
     return named | {each.arg for each in nodes if isinstance(each, ast.arg)} | set(flow(loop.body).bound)
 
 
 def _always(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes that each iteration evaluates."""
+    """Yield the nodes that every iteration evaluates."""
     for node in nodes:
         yield node
         match node:
@@ -227,7 +227,7 @@ def _use(loop: Loop, place: ast.AST) -> str:
             return "called" if isinstance(above, ast.Assign | ast.AnnAssign) else ""
 
 
-# -- the loop over it --------------------------------------------------------------------------------------------------
+# -- loop over the elements --------------------------------------------------------------------------------------------
 
 
 def _taking(loop: Loop, numbers: _Numbers, taken: list[_Element], reader: HeadReader) -> Loop:
@@ -251,7 +251,7 @@ def _taking(loop: Loop, numbers: _Numbers, taken: list[_Element], reader: HeadRe
 
 
 def _binding(loop: Loop, taken: _Element) -> tuple[ast.Assign | ast.AnnAssign, str] | None:
-    """The statement `layer = self.layers[i]` of the body, with the name, which nothing reads before or binds again."""
+    """Return the statement `layer = self.layers[i]` and its name, which is neither read before nor bound again."""
     for statement in loop.body[:-1]:
         match statement:
             case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)) if statement.value in taken.reads:
@@ -263,7 +263,7 @@ def _binding(loop: Loop, taken: _Element) -> tuple[ast.Assign | ast.AnnAssign, s
 
 
 def _name(loop: Loop, taken: _Element, others: list[str]) -> str:
-    """A name for what is taken, which nothing in the outermost function has."""
+    """Return a name for an element that is unused in the outermost function."""
     functions = [each for each in ancestors(loop.module, loop.node) if isinstance(each, FUNCTIONS)]
     around = functions[-1] if functions else loop.module.tree
     used = {*names_in([around]), *(arg.arg for each in nodes_in(around) for arg in parameters(each)), *others}
@@ -272,7 +272,7 @@ def _name(loop: Loop, taken: _Element, others: list[str]) -> str:
 
 
 def _walk(loop: Loop, taken: _Element, name: str, numbers: _Numbers | None) -> Walk:
-    """The walk of an element; without `numbers` over all of the list."""
+    """Return the walk of an element; without `numbers`, over the whole list."""
     container, place = taken.container, taken.reads[0]
     target, text = made(ast.Name(name, ast.Store()), place), code(loop.module, container)
     if numbers is None:
@@ -288,7 +288,7 @@ def _walk(loop: Loop, taken: _Element, name: str, numbers: _Numbers | None) -> W
 
 
 def _left(loop: Loop, taken: _Element, problem: Problem) -> Loop:
-    """The loop as one over all of the list, of whose elements one place in its body stands for each."""
+    """Return a refused loop over the whole list, where one place in the body represents each element."""
     name = _name(loop, taken, [])
     body, replaced = rebuilt(loop.module, loop.body, [Change(taken.reads[0], name)])
     return replace(loop, walks=(_walk(loop, taken, name, None),), body=body, replaced=replaced, problem=problem)

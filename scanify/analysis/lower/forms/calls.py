@@ -1,4 +1,4 @@
-"""Calls that apply layers, `map(f, layers)` and `functools.reduce(f, layers, x)`: refused, with what to write."""
+"""Calls that apply layers, `map(f, layers)` and `functools.reduce(f, layers, x)`: refused with advice."""
 
 import ast
 
@@ -12,7 +12,7 @@ _REMEDIES = {"map": "write it as a comprehension: `[layer(x) for layer in layers
 
 
 def call_lowered(module: Module, scope: Scope, call: ast.Call) -> Loop | None:
-    """Return the loop that a call of `map` or `reduce` is, with its problem; None for other calls."""
+    """Return a call of `map` or `reduce` as a loop with a problem; None for other calls."""
     reader = HeadReader(module, scope)
     name = "reduce" if scope.qualified(call.func) == "functools.reduce" else reader.builtin(call)
     if name not in _REMEDIES or len(call.args) < 2 or any(isinstance(each, ast.Starred) for each in call.args):

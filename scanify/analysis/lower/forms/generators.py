@@ -1,4 +1,4 @@
-"""Generators: whether they are evaluated where they stand, and the lists that they may be added to."""
+"""Generators: whether they are evaluated in place, and the lists that loops may append to."""
 
 import ast
 
@@ -6,12 +6,12 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Scope, ancestors, parent_of
 
-_EAGER = frozenset("sum tuple list max min".split())  # they exhaust a generator before they do anything else
+_EAGER = frozenset("sum tuple list max min".split())  # they exhaust a generator first
 _LIBRARIES = frozenset("jax numpy".split())
 
 
 def walked_at_once(module: Module, scope: Scope, node: ast.expr) -> bool:
-    """True if a generator is evaluated at once and to its end: it sees what names are bound to when it is asked."""
+    """True if a generator is evaluated at once and to its end, so that it sees the current values of names."""
     above = parent_of(module, node)
     if isinstance(above, ast.Call) and node in above.args:
         library = (scope.qualified(above.func) or "").partition(".")[0]
@@ -20,9 +20,9 @@ def walked_at_once(module: Module, scope: Scope, node: ast.expr) -> bool:
 
 
 def is_own_list(scope: Scope, name: str, where: ast.AST) -> bool:
-    """Whether a name is a new list of the function wherever some code of it runs; it may be added to.
+    """True if a name is a new list of the function wherever code at `where` runs, so that it may be appended to.
 
-    What it is assigned behind that code, where that is not run again, is no matter: `outs = jnp.stack(outs)`.
+    Assignments after that code do not matter unless a loop repeats it: `outs = jnp.stack(outs)`.
     """
     if name not in scope.locals or name in scope.params:
         return False

@@ -1,6 +1,6 @@
-"""Bodies with some nodes replaced: the new nodes have the places of the old ones, and there are edits for the file.
+"""Rebuild bodies with some nodes replaced: new nodes get the positions of the old ones, and the file gets edits.
 
-Nodes without a change in them stay the objects that they are.
+Unchanged nodes remain the same objects.
 """
 
 import ast
@@ -18,7 +18,7 @@ from scanify.analysis.lower.text import made
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One node, and the name that replaces it; None for a statement that `stands_alone`, which goes."""
+    """One node and the name that replaces it; None deletes a statement that `stands_alone`."""
 
     node: ast.expr | ast.stmt
     name: str | None
@@ -27,14 +27,14 @@ class Change:
 def rebuilt(
     module: Module, body: Sequence[ast.stmt], changes: Iterable[Change]
 ) -> tuple[tuple[ast.stmt, ...], tuple[Replacement, ...]]:
-    """A body with its changes, and what they replace in the file."""
+    """Return a body with its changes, and their replacements in the file."""
     changer = _Changer(module, {change.node: change.name for change in changes})
     new = cast(list[ast.stmt], changer.parts(body))
     return tuple(new), tuple(sorted(changer.replaced, key=lambda each: (each.start, each.end)))
 
 
 def stands_alone(module: Module, statement: ast.stmt) -> bool:
-    """True if nothing else is on the lines of a statement, no comment either."""
+    """True if the lines of a statement hold nothing else, not even a comment."""
     span = module.span(statement)
     lines = module.text[module.line_start(span.line) : module.line_start(span.end_line + 1)]
     return lines.strip() == module.code(statement)
@@ -47,7 +47,7 @@ class _Changer:
         self.replaced: list[Replacement] = []
 
     def parts(self, nodes: Sequence[ast.AST | None]) -> list[ast.AST | None]:
-        """The nodes of a list without those that go; None is the key of `**more` in a dict."""
+        """Return the nodes of a list without deleted ones; None is the key of `**more` in a dict."""
         changed = ((old, self._changed(old) if old is not None else None) for old in nodes)
         return [new for old, new in changed if new is not None or old is None]
 
