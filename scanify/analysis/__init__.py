@@ -1,10 +1,10 @@
-"""From source to plans: which loops over modules there are, and what each could become.
+"""From source to plans: the loops over modules, and what each could become.
 
 index ── Module ─> lower ── Loop ─> flow ── LoopShape ─────┐
 lists ── LayerList ─> uses ── Uses ────────────────────────┼─> decide ── LoopFact ─> Plan | Refusal
 language ── obligations of a body, types of layers, carries ┘
 
-What is named here is imported when it is called: most files hold nothing to decide about.
+The functions are imported when they are first called, since most files contain no loop to decide about.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The stages joined: files are parsed once, and those that may hold a loop are decided about with the whole project."""
+"""All stages in sequence: parse each file once, and decide about the files that may contain a loop."""
 
 import ast
 import os
@@ -28,13 +28,13 @@ def analyse(
     """Decide about every loop over modules in some files.
 
     Arguments:
-        sources: the files to report loops of.
-        stack: "init" or "call" as on the command line; None takes "init", and "call" for lists that come from
+        sources: the files whose loops are reported.
+        stack: "init" or "call" as on the command line; None means "init", or "call" for lists that come from
             elsewhere.
-        index: gives the whole project, on which the answer depends, where something may be a loop; None if the files
-            are all of it.
-        parameters: whether loops over lists of parameters that are no modules are decided about, too.
-        trees: where the files that are parsed on the way are kept, for those who ask more of them.
+        index: returns the whole project, on which the result depends; called if a file may contain a loop. None if
+            `sources` are the whole project.
+        parameters: whether to decide about loops over lists of parameters that are no modules, too.
+        trees: receives the parsed files, so that callers need not parse them again.
     """
     trees = trees if trees is not None else {}
     trees |= {source.path: parse(source.text) for source in sources}

@@ -1,4 +1,4 @@
-"""What the source says, and nothing more: frozen, without opinions, without libcst types: it prints and pickles."""
+"""Places in the source, as frozen dataclasses that print and pickle."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Cell:
-    """Lines of a cell of a notebook. `number` counts all cells from 1, those of text too; lines count from 1 in it."""
+    """Lines of a notebook cell. `number` counts all cells from 1, text cells included; lines count from 1 per cell."""
 
     number: int
     line: int
@@ -25,7 +25,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Place:
-    """A span in a named file; in a notebook, whose text is that of all its code cells, with the cell that it is in."""
+    """A span in a named file. The text of a notebook joins its code cells; `cell` is the one that holds the span."""
 
     path: Path
     span: Span
@@ -41,7 +41,7 @@ class Place:
 
     @property
     def line(self) -> str:
-        """The line as it follows the name of the file: `12`, or in a notebook `cell 3:12`."""
+        """The line as written after the file name: `12`, or in a notebook `cell 3:12`."""
         return f"{self.span.line}" if self.cell is None else f"cell {self.cell.number}:{self.cell.line}"
 
     @property
@@ -52,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True, order=True)
 class Replacement:
-    """A stretch of a file's decoded text, `text[start:end]`, and what stands there in a rewritten loop."""
+    """A stretch of a file's decoded text, `text[start:end]`, and its replacement in a rewritten loop."""
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""What a rewrite of a notebook has to respect: cells that stand by themselves, and magics, which only IPython reads."""
+"""Limits on rewrites of notebooks: a statement must not cross cells, and only IPython understands magics."""
 
 import ast
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from scanify.source.notebook.text import Cells, is_notebook
 
 
 def as_cells_allow(loops: Sequence[Plan | Refusal], text_of: Callable[[Path], str]) -> tuple[Plan | Refusal, ...]:
-    """The decisions, with those that a notebook does not allow refused, and unsafe where a magic may do anything."""
+    """Refuse plans that a notebook does not allow, and make plans unsafe if a magic may do anything."""
     known: dict[Path, _Notebook] = {}
     return tuple(_allowed(loop, known, text_of) if isinstance(loop, Plan) else loop for loop in loops)
 
@@ -38,7 +38,7 @@ def _allowed(plan: Plan, known: dict[Path, "_Notebook"], text_of: Callable[[Path
 
 
 class _Notebook:
-    """One notebook's text: its statements, cells and magics. `unclear`: what must hold of its magics."""
+    """One notebook's text: its statements, cells and magics. `unclear` are the conditions on its magics."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.lines = text.split("\n")
@@ -50,7 +50,7 @@ class _Notebook:
         self.unclear = [Obligation(Kind.BODY, text) for text in texts]
 
     def against(self, place: Place) -> str | None:
-        """Why the statement of module level that a place is in must stay as it is."""
+        """Return why the module-level statement around a place must not change; None if it may."""
         line = place.span.line
         first, last = next((each for each in self.statements if each[0] <= line <= each[1]), (line, line))
         crossed = self.cells.crosses(first, last)

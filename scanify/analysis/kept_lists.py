@@ -1,4 +1,4 @@
-"""Lists that stay lists though a stack could take their place: their layers are stacked in the call."""
+"""Lists that stay lists although a stack could replace them: their layers are stacked in the call."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +29,10 @@ def needs_list(loop: Plan | Refusal) -> bool:
 def lists_kept(
     loops: Sequence[Plan | Refusal], accept: Callable[[Plan], bool], *, elsewhere: bool
 ) -> Mapping[object, Sequence[Kept]]:
-    """The places where lists are built that must stay lists, with the reason.
+    """Return the places that build lists which must stay lists, with the reasons.
 
-    A loop that is not accepted because of its cost keeps its list, which it would take apart in each call. So does one
-    that is not accepted because of other code alone, and with `elsewhere` every loop whose list other code may need.
+    A loop that is not accepted because of its cost keeps its list: it would take a stack apart in each call. So does a
+    loop that is not accepted only because of other code, and with `elsewhere` any loop whose list other code may need.
     """
     kept: defaultdict[object, list[Kept]] = defaultdict(list)
     for loop in loops:
@@ -54,7 +54,7 @@ def with_lists(
 ) -> tuple[Plan | Refusal, ...]:
     """Replace plans for lists that are `kept` by the plans in `in_call` for the same loops.
 
-    A plan stays as it is if `in_call` has no plan that leaves the list alone, or one with obligations about other code.
+    A plan is unchanged if `in_call` has no plan that keeps the list, or only one with obligations about other code.
     """
     others = {loop.place: loop for loop in in_call if isinstance(loop, Plan) and isinstance(loop.stack, CallStack)}
     return tuple(_in_call(loop, others.get(loop.place), kept) for loop in loops)

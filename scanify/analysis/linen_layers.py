@@ -1,4 +1,4 @@
-"""What becomes of the layers of a loop over modules of Flax Linen: names of the tree of variables, and one module."""
+"""The single module that replaces the layers of a loop over Flax Linen modules, and its name in the variables."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,10 @@ from scanify.analysis.facts import Place
 
 @dataclass(frozen=True)
 class RenamedLayers:
-    """How the layers of a loop are named in the tree of variables: `loop` before, one name for each, and `scan` after,
-    one for all.
+    """Names of layers in the tree of variables: `loop` for each layer before the rewrite, `scan` for all after it.
 
-    `loop` has `{}` where the number of the layer stands: "layer_{}", "Block_{}"; `first` is the number of the first.
-    `nested`: the layers are along two axes, chunks and layers of a chunk, not along one.
+    `loop` contains `{}` for the number of the layer: "layer_{}", "Block_{}"; `first` is the number of the first layer.
+    `nested`: the layers lie along two axes, chunks and layers of a chunk.
     """
 
     loop: str
@@ -22,8 +21,10 @@ class RenamedLayers:
 
 @dataclass(frozen=True)
 class LinenModule:
-    """How the one module is built: a call of `builds` with `arguments`, as texts, at `site` in the place of a list, or
-    in front of the scan where there is no list."""
+    """The construction of the single module: a call of `builds` with `arguments`, as source text.
+
+    It replaces the list at `site`, or comes before the scan if there is no list.
+    """
 
     builds: str
     arguments: tuple[str, ...]
@@ -32,10 +33,10 @@ class LinenModule:
 
 @dataclass(frozen=True)
 class LinenLayers:
-    """The one module whose variables a scan stacks.
+    """The single module whose variables a scan stacks.
 
-    `count` is the number of layers as a text; `held` names the list where the loop stands, "" where there is none.
-    `remat` says that a class is one of `nn.remat` already.
+    `count` is the number of layers as source text; `held` is the name of the list at the loop, "" if there is no list.
+    `remat`: the class already comes from `nn.remat`.
     """
 
     renamed: RenamedLayers

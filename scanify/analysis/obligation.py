@@ -1,4 +1,4 @@
-"""What must hold for a rewrite to be right, if the source alone does not show it."""
+"""Conditions for a correct rewrite that the source alone does not show."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from scanify.analysis.facts import Place
 
 
 class Kind(Enum):
-    """Who discharges an obligation.
+    """The subject of an obligation, which decides how it is discharged.
 
-    BODY: what calling the layers does is not understood; a proof shows it for the configuration of its case.
-    LAYERS: what the layers are is not shown; a case says what they are.
-    ELSEWHERE: other code uses the list or the tree of parameters; no proof of the model shows it.
-    COST: a scan may be slower, or a program may be said to be; no proof of equality shows it.
+    BODY: the source does not show the effects of a layer's call; a proof shows them for the configuration of its case.
+    LAYERS: the source does not show the layers; a case supplies them.
+    ELSEWHERE: other code uses the list or the tree of parameters; no proof about the model covers it.
+    COST: a scan may be slower, or be reported as slower; no proof of equality covers it.
     """
 
     BODY = "body"
@@ -23,18 +23,18 @@ class Kind(Enum):
 
 
 BEYOND_CASES = (Kind.ELSEWHERE, Kind.COST)
-"""The kinds that no case shows."""
+"""The kinds that no case can discharge."""
 
 ELSEWHERE, COST = ACCEPTABLE = tuple(each.value for each in BEYOND_CASES)
 """The names under which users accept these kinds (`--accept elsewhere`)."""
 
 UNSAFE = "unsafe"
-"""Every obligation, by the name of the option that accepts all (`--unsafe`)."""
+"""Accepts every obligation, like the option `--unsafe`."""
 
 
 @dataclass(frozen=True)
 class Obligation:
-    """One condition of a rewrite, in words, with the place that it is about."""
+    """One condition of a rewrite as text, with the place that it is about."""
 
     kind: Kind
     text: str
@@ -45,7 +45,7 @@ class Obligation:
 
 
 def each_once(obligations: Iterable[Obligation]) -> tuple[Obligation, ...]:
-    """Return the obligations in order, and of those with the same words the first."""
+    """Return the obligations in order, without repeats of a text."""
     found: dict[str, Obligation] = {}
     for each in obligations:
         found.setdefault(each.text, each)

@@ -1,7 +1,7 @@
-"""The typed, target-independent statement of one rewrite, or of the reason why there is none.
+"""The typed, target-independent description of one rewrite, or of the reason why there is none.
 
-A plan guesses nothing: an axis comes from where a value comes from in the source (`zip(layers, keys)`), never from
-a shape. Emitters read plans; they do not look at the source again, except for the texts that spans point to.
+A plan guesses nothing: axes are read off the source (`zip(layers, keys)`), never inferred from shapes. Emitters read
+plans; they use the source only for the text of spans.
 """
 
 from collections.abc import Callable, Set
@@ -16,11 +16,11 @@ from scanify.analysis.obligation import Kind as Shows
 from scanify.analysis.readers import Reader
 from scanify.analysis.stack import CallStack, InitStack
 
-BEYOND_THE_TARGET = "SCN217"  # of a loop that a target cannot express, which is refused after the analysis
+BEYOND_THE_TARGET = "SCN217"  # for loops that a target cannot express, which are refused after the analysis
 
 
 class Kind(Enum):
-    """What a loop is, as a transformation: carry only, carry and ys, independent layers, equal only in parts."""
+    """The kind of a loop: a carry alone, a carry and ys, independent layers, or layers that are only partly alike."""
 
     FOLD = "fold"
     SCAN = "scan"
@@ -29,10 +29,10 @@ class Kind(Enum):
 
 
 class Holds(Enum):
-    """The container that is to hold the layers, by its name in `scanify.nn`.
+    """The container for the layers, by its name in `scanify.nn`.
 
-    `ArrayStacked` where the source shows that the layers differ only in arrays, `BlockSeq` where it does not: that one
-    looks at the actual layers and applies each as the loop does.
+    `ArrayStacked` if the source shows that the layers differ only in arrays, else `BlockSeq`, which compares the actual
+    layers and applies each as the loop does.
     """
 
     ARRAY_STACKED = "ArrayStacked"
@@ -40,7 +40,7 @@ class Holds(Enum):
 
 
 class Framework(Enum):
-    """What the layers are modules of, as a sentence names it. Where the source shows no class, Equinox is taken."""
+    """The library that the layers are modules of, as named in messages. Equinox if the source shows no class."""
 
     EQUINOX = "Equinox"
     NNX = "Flax NNX"
@@ -49,11 +49,11 @@ class Framework(Enum):
 
 @dataclass(frozen=True)
 class PerLayer:
-    """One xs: the expression that the loop walks beside the layers, and the target its elements are bound to.
+    """One xs: an expression that the loop iterates over alongside the layers, and the target of its elements.
 
     `for layer, k in zip(self.layers, keys)` gives `PerLayer(target="k", source="keys", axis=0)`.
-    `target` may be a tuple pattern as written, such as `(a, b)`. `layers` says that the elements are modules, too,
-    `array` that the source is shown to be one array.
+    `target` may be a tuple pattern as written, such as `(a, b)`. `layers`: the elements are modules, too. `array`: the
+    source is shown to be a single array.
     """
 
     target: str
@@ -64,9 +64,9 @@ class PerLayer:
 
 
 class Adds(Enum):
-    """How what one layer collects is added to the rest after the loop.
+    """How collected values are added after the loop.
 
-    LIST and TUPLE: the elements, in order. DICT: to a dict, in order.
+    LIST and TUPLE: as elements, in order. DICT: as entries of a dict, in order.
     """
 
     LIST = "list"
@@ -76,9 +76,9 @@ class Adds(Enum):
 
 @dataclass(frozen=True)
 class Collection:
-    """A local list, tuple or dict that the body adds to in every turn and that nothing reads before the loop's end.
+    """A local list, tuple or dict that the body adds to in each iteration and that nothing reads before the loop ends.
 
-    `surely` says that it is one when the loop begins; where it may be None, nothing is added then.
+    `surely`: it cannot be None when the loop starts. If it may be, nothing is added in that case.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of the layer's call after the carry, as written; `axis` is None where all layers share it."""
+    """An argument of the layer's call after the carry, as written; `axis` is None if all layers share it."""
 
     text: str
     keyword: str | None = None
@@ -99,7 +99,7 @@ class Argument:
 class LayerCall:
     """A body that is exactly `carry = layer.method(carry, *arguments)`.
 
-    `owner` is a name, in scope at the loop, of the exact class of every layer; None where the source does not show it.
+    `owner` is a name in scope at the loop for the exact class of every layer; None if the source does not show it.
     """
 
     method: str
@@ -122,9 +122,9 @@ class Body:
 
 @dataclass(frozen=True)
 class Mapped:
-    """What makes independent layers of a plan: the text of a comprehension's element, as written.
+    """The expression that is computed for each of several independent layers, as written.
 
-    `appends_to` is the list that a `for` statement appends it to, None for a comprehension.
+    `appends_to` is the list that a `for` statement appends it to; None for a comprehension.
     """
 
     element: str
@@ -133,10 +133,10 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Bodies:
-    """Whether one body can be applied to all layers: `several` says why not, where the source shows it.
+    """Whether one body can be applied to all layers; `several` says why not if the source shows that.
 
-    Where it shows neither, `unlike` says why layers may need other ones, and `doubts` what must hold of the carries. To
-    find it otherwise is an error when the program is traced.
+    If the source shows neither, `unlike` says why layers may need different bodies, and `doubts` are conditions on the
+    carries. If one does not hold, tracing raises an error.
     """
 
     several: str | None = None
@@ -145,7 +145,7 @@ class Bodies:
 
     @property
     def one(self) -> bool:
-        """Whether one body is shown to fit all layers."""
+        """True if one body is shown to fit all layers."""
         return self.several is None and self.unlike is None and not self.doubts
 
 
@@ -154,15 +154,15 @@ class Plan:
     """One loop that can be rewritten.
 
     `carry`, `xs`, `broadcast` and `ys` are names in the source; `collections` says how the ys are added up, each to one
-    of those names. `taken` are the names that a new local name must not be (the function's and the module's).
-    `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
-    that the user should know and that do not make the fix unsafe. `readers` are the places of code that reads the tree
-    of parameters, all of which one of the obligations is about; of a list that is kept for them, its reason.
-    `mapped` is of loops that are expressions, or only append: then `body` is where they stand.
-    `linen` is what becomes of the layers where they are modules of Flax Linen.
-    `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
-    `reverse` says that all are, from the last one. `replaced` are stretches of the loop that stand in a function of one
-    layer as other texts. `trees` says that the layers are no modules but trees of arrays.
+    of those names. `taken` are the names that a new local name must avoid (the function's and the module's).
+    `obligations` are conditions that the source alone could not show: if there are any, the fix is unsafe. `notes` are
+    facts that the user should know and that do not make the fix unsafe. `readers` are the places that read the tree of
+    parameters: a single obligation covers all of them, or the list is kept for them.
+    `mapped` is set for loops that are expressions, or that only append; `body` is then the place of the whole loop.
+    `linen` is the module that replaces layers of Flax Linen.
+    `numbers` is an expression for the numbers of the applied layers, unless all are applied in order; with `reverse`
+    all are applied from the last one. `replaced` are stretches of the loop that have other texts in the function for
+    one layer. `trees`: the layers are trees of arrays instead of modules.
     """
 
     place: Place
@@ -197,17 +197,17 @@ class Plan:
 
     @property
     def renamed(self) -> RenamedLayers | None:
-        """How a rewrite names the layers in the tree of variables, where it changes their names."""
+        """The names of the layers in the tree of variables, if a rewrite changes them."""
         return self.linen.renamed if self.linen is not None else None
 
     @property
     def ends_early(self) -> bool:
-        """Whether the loop may end before its last layer, so that no further one is applied."""
+        """True if the loop may end before its last layer, so that no further layer is applied."""
         return bool(self.exits - {"continue"})
 
     @property
     def safe(self) -> bool:
-        """Whether what could still go wrong would be a loud error at trace time."""
+        """True if any remaining mistake would be an error at trace time."""
         return not self.obligations
 
     @property
@@ -221,11 +221,11 @@ class Plan:
         return self._of(Shows.COST)
 
     def beyond_cases(self, accepted: Set[str] = frozenset()) -> tuple[Obligation, ...]:
-        """The obligations that no case shows, without the kinds that the user accepts."""
+        """Return the obligations that no case can discharge, without the kinds that the user accepts."""
         return self._of(*(each for each in BEYOND_CASES if each.value not in accepted))
 
     def left(self, accepted: Set[str]) -> tuple[Obligation, ...]:
-        """The obligations without the kinds that the user accepts."""
+        """Return the obligations without the kinds that the user accepts."""
         beyond = self.beyond_cases(accepted)
         taken = self.obligations if UNSAFE in accepted else self.beyond_cases()
         return tuple(each for each in self.obligations if each in beyond or each not in taken)
@@ -236,10 +236,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Refusal:
-    """One loop over modules that is left as it is: the rule that says so, and the reason in words for this loop.
+    """One loop over modules that is not rewritten, with the rule and the reason for this loop.
 
-    `at` is the place the reason points to, such as a statement of the body; None if that is the loop. `undecided` is
-    the plan for layers that the source leaves open: it is worth it if a case shows that some of them are alike.
+    `at` is the place that the reason is about, such as a statement of the body; None if it is the loop. `undecided` is
+    the plan for layers that the source leaves open: it pays if a case shows that some of them are alike.
     """
 
     place: Place
@@ -257,14 +257,15 @@ class Refusal:
 
     @property
     def open(self) -> bool:
-        """Whether evidence may decide about the loop: no finding then, as nothing shows that it is worth a rewrite."""
+        """True if evidence may decide about the loop, which is then no finding: nothing shows that a rewrite pays."""
         return self.undecided is not None
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A place that does with stacked layers what it hardly means: code that looks at leaves which hold several layers,
-    or a scan that is no loop over them. `remedy` says what to write, `at` is the place that the reason speaks of.
+    """Code that probably mishandles stacked layers: it reads leaves that hold several layers, or scans them wrongly.
+
+    `remedy` says what to write instead; `at` is the place that the reason is about.
     """
 
     place: Place
@@ -276,7 +277,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that was not read, and why. `fails`: whether that is a finding, and not just how it is."""
+    """A file that was not read, and why. `fails`: the file should have been readable, so this is a finding."""
 
     path: Path
     reason: str
@@ -285,9 +286,11 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What analysing a set of files gives: one verdict a loop, in order of path and line; and remarks on stacks and
-    scans that are there already, where they were asked for. `in_call` decides about the same loops if every list stays
-    and is stacked in the call. `undecided` counts loops that are left out, as the source leaves their layers open."""
+    """The result for a set of files: one verdict per loop, in order of path and line.
+
+    `remarks` are about existing stacks and scans, if they were requested. `in_call` decides about the same loops if
+    every list stays and is stacked in the call. `undecided` counts omitted loops whose layers the source leaves open.
+    """
 
     files: int
     loops: tuple[Plan | Refusal, ...] = ()
@@ -297,11 +300,11 @@ class Analysis:
     undecided: int = 0
 
     def without_undecided(self, but: Set[Place] = frozenset()) -> "Analysis":
-        """The same without the loops that the source leaves open, but those at some places."""
+        """Return the analysis without the loops that the source leaves open, except those at the places `but`."""
         loops = tuple(each for each in self.loops if isinstance(each, Plan) or not each.open or each.place in but)
         return replace(self, loops=loops, undecided=self.undecided + len(self.loops) - len(loops))
 
     @property
     def failed(self) -> bool:
-        """Whether a file is skipped that should not have to be."""
+        """True if a file was skipped that should have been readable."""
         return any(each.fails for each in self.skipped)

@@ -1,4 +1,4 @@
-"""What all parts of the analysis read of a project: its files and names, and its classes."""
+"""Facts about a project that all parts of the analysis share: its files and names, and its classes."""
 
 import ast
 from dataclasses import dataclass, field
@@ -11,11 +11,10 @@ from scanify.analysis.index.project import Index
 
 @dataclass(frozen=True, eq=False)
 class ProjectFacts:
-    """The index of a project and what it says of classes.
+    """The index of a project and its classes, with caches of results.
 
-    `exchanged` says of names of fields whether `tree_at` or `replace` may put something else there, `reads` where they
-    are read, by the classes of the objects; `constructors` has the names of constructors, with types. Each is found
-    once.
+    `exchanged` maps field names to whether `tree_at` or `replace` may put another value there, and `reads` to the
+    places that read them, by the class of the object. `constructors` has the types of the names in constructors.
     """
 
     index: Index

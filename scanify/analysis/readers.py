@@ -1,4 +1,4 @@
-"""Code that reads the leaves of trees of parameters, and the rule whose page says what to write instead."""
+"""Code that reads the leaves of trees of parameters, and the rules whose pages say what to write instead."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from scanify.analysis.facts import Place
 
 RANK, NORM, SHAPE, PATH, KEY = "SCN310", "SCN311", "SCN312", "SCN313", "SCN314"
 MODULES, REPLACED, LIST, FIELDS, BYTES, PROGRAM = "SCN315", "SCN316", "SCN317", "SCN318", "SCN319", "SCN320"
-# The first of these words in what is read.
+# Rules by words in `Reader.reads`; the first match counts.
 _RULES = {
     "of a program": PROGRAM,
     "of each part of a tree": MODULES,
@@ -33,9 +33,9 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Reader:
-    """A place that depends on how layers are stored. `attributes` are those that its code names.
+    """A place that depends on how layers are stored. `attributes` are the attributes named in its code.
 
-    `reads` is what it looks at: "the rank of each leaf".
+    `reads` describes the property that it reads: "the rank of each leaf".
     """
 
     place: Place
@@ -44,17 +44,17 @@ class Reader:
 
     @property
     def rule(self) -> str:
-        """The rule about what is read."""
+        """The rule about this kind of reader."""
         return next((rule for words, rule in _RULES.items() if words in self.reads), LIST)
 
     @property
     def leaves_alike(self) -> bool:
-        """True if such code leaves equal layers equal in structure. Other code may make layers unlike."""
+        """True if such code keeps the structure of equal layers equal; other code may make layers unlike."""
         return self.reads in _ALIKE
 
 
 def readers_in_words(readers: Sequence[Reader]) -> str:
-    """Return the first places with what they read, and the number of the others."""
+    """Describe the first readers, and count the others."""
     shown = [f"{each.place} reads {each.reads} ({each.rule})" for each in readers[:_SHOWN]]
     others = len(readers) - _SHOWN
     return ", ".join(shown) + (f", and {others} more {'place' if others == 1 else 'places'}" if others > 0 else "")

@@ -1,4 +1,4 @@
-"""Where and how the layers of a plan are stacked: where the list is built, or in the call."""
+"""The stacking of a plan's layers: where their list is built, or in the call."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from scanify.analysis.facts import Place
 
 @dataclass(frozen=True)
 class OneTrace:
-    """A list of layers that differ in their random keys alone, as one call of their class, which is traced once:
-    `ArrayStacked.init(count, module)(*arguments)`.
+    """One call that builds layers which differ only in random keys: `ArrayStacked.init(count, module)(*arguments)`.
 
-    `keys_alone` says that other arguments may be arrays, whose shapes could be taken for those of entries per layer.
+    The constructor is traced once. `keys_alone`: only the keys have an entry per layer; other arguments may be arrays
+    with a first axis of the same size.
     """
 
     count: str
@@ -23,7 +23,7 @@ class OneTrace:
 class Wrap:
     """Build the stack by wrapping the expression at `place` in `ArrayStacked.of(...)`.
 
-    With `built` one call builds all layers in the place of the expression, where they are to be an `ArrayStacked`.
+    With `built`, one call that builds all layers replaces the expression if the container is an `ArrayStacked`.
     """
 
     place: Place
@@ -34,8 +34,8 @@ class Wrap:
 class After:
     """Build the stack by an assignment `target = ArrayStacked.of(target)` after the statement that ends at `place`.
 
-    For lists filled by `self.layers.append(...)`. `place.span` is the whole statement (the append loop), whole lines;
-    `indent` is its indentation.
+    Used for lists filled by `self.layers.append(...)`. `place.span` covers the whole lines of the statement (the append
+    loop); `indent` is its indentation.
     """
 
     place: Place
@@ -45,7 +45,7 @@ class After:
 
 @dataclass(frozen=True)
 class Annotation:
-    """An annotation of the list that must become `ArrayStacked[element]` (`ArrayStacked` where element is None)."""
+    """An annotation of the list that must become `ArrayStacked[element]` (`ArrayStacked` if `element` is None)."""
 
     place: Place
     element: str | None
@@ -53,7 +53,7 @@ class Annotation:
 
 @dataclass(frozen=True)
 class InitStack:
-    """The list is built stacked where it is built: `--stack init`."""
+    """The list is stacked where it is built: `--stack init`."""
 
     sites: tuple[Wrap | After, ...]
     annotations: tuple[Annotation, ...] = ()
@@ -61,10 +61,9 @@ class InitStack:
 
 @dataclass(frozen=True)
 class CallStack:
-    """The list stays as it is and is stacked inside the call: `--stack call`.
+    """The list stays a list and is stacked inside the call: `--stack call`.
 
-    `at` is the use of the list that asks for it, where one does, and `rule` the rule whose page is about such a use, if
-    one is.
+    `at` is the use that requires a list, if there is one, and `rule` the rule whose page covers such uses.
     """
 
     reason: str = ""
@@ -73,7 +72,7 @@ class CallStack:
 
     @property
     def kept(self) -> str | None:
-        """Which use keeps the list a list, in words."""
+        """A note about the use that keeps the list a list; None if there is no such use."""
         if self.at is None:
             return None
         rule = f", {self.rule}" if self.rule else ""

@@ -1,4 +1,4 @@
-"""The plans for loops whose layers the source leaves open, which a case may decide."""
+"""Plans for loops whose layers the source leaves open, about which a case may decide."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,9 +11,9 @@ from scanify.analysis.stack import InitStack
 def with_undecided(
     found: Analysis, wanted: Callable[[Place], bool], accept: Callable[[Plan], bool] = lambda plan: True
 ) -> Analysis:
-    """The same with plans for loops whose layers the source leaves open, at the places that there is evidence of.
+    """Add plans for loops whose layers the source leaves open, at the `wanted` places.
 
-    Of two loops one inside the other, the one whose plan is accepted is planned, and the outer one of two such.
+    Of two nested loops, the one whose plan is accepted gets its plan; the outer one if both are accepted.
     """
     in_call, loops = found.in_call, _planned(found.loops, wanted, accept)
     return replace(found, loops=loops, in_call=None if in_call is None else lambda: _planned(in_call(), wanted, accept))
@@ -22,7 +22,7 @@ def with_undecided(
 def _planned(
     loops: Sequence[Plan | Refusal], wanted: Callable[[Place], bool], accept: Callable[[Plan], bool]
 ) -> tuple[Plan | Refusal, ...]:
-    """The loops with those that are left open as plans, unless another plan changes the same text."""
+    """Replace loops that are left open by their plans, unless another plan changes the same text."""
     plans = [loop for loop in loops if isinstance(loop, Plan)]
     left_open = [loop.undecided for loop in loops if isinstance(loop, Refusal) and wanted(loop.place)]
     chosen: dict[Place, Plan] = {}
@@ -34,7 +34,7 @@ def _planned(
 
 
 def _overlap(one: Plan, other: Plan) -> bool:
-    """True if a loop of one plan is inside of the other's, or where the other builds its list."""
+    """True if one plan's loop overlaps the other's loop, or the code that builds the other's list."""
     pairs = [(one.place, other.place)]
     pairs += [(one.place, site) for site in _sites(other)] + [(other.place, site) for site in _sites(one)]
     return any(first.overlaps(second) for first, second in pairs)

@@ -1,4 +1,4 @@
-"""A file that could not be parsed, as it is told: of a notebook with the cell."""
+"""Reports about files that could not be parsed."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from scanify.source.notebook.text import Cells, is_notebook
 
 
 def unparsed(path: Path, text: str, problem: Problem) -> Skipped:
-    """The file as one that was skipped, and where its text is wrong."""
+    """Return the file as skipped, with the place of its syntax error: in a notebook, the cell and its line."""
     cell = Cells(text).at(problem.line, problem.line) if is_notebook(path) else None
     where = f"on line {problem.line}" if cell is None else f"on line {cell.line} of cell {cell.number}"
     return Skipped(path, f"syntax error {where}: {problem.message}")
