@@ -150,7 +150,7 @@ def test_layers_may_share_what_makes_their_arrays(tmp_path: Path) -> None:
 OPEN = {
     "nnx.List([Block(4 + (i > n), rngs=rngs) for i in range(n)])": "one body fits all layers in `self.layers`, though",
     "nnx.List([Block(4, rngs=rngs), Block(4, rngs=rngs), Block(4, rngs=rngs), Block(n, rngs=rngs)])": (
-        "though layers 0 and 3 are built with different arguments"
+        "though some layers are built apart from the others"
     ),
 }
 

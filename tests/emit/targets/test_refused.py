@@ -32,7 +32,7 @@ OTHERS = {
 OPEN = {
     "of other sizes": (
         "[Block(width, key=key), Block(width, key=key), Block(width, key=key), Block(2 * width, key=key)]",
-        "though layers 0 and 3 are built with different arguments",
+        "though some layers are built apart from the others",
     ),
     "with functions": (
         "[*[Block(width, key=k) for k in jax.random.split(key, depth)], jnp.tanh]",
