@@ -1,1 +1,1 @@
-"""Lists of layers: where they are made, what their layers are, and where they can be stacked."""
+"""Lists of layers: the code that builds them, the classes of their layers, and the places where they can be stacked."""

@@ -1,4 +1,4 @@
-"""Classes of objects and of elements of lists, by annotations."""
+"""Classes of objects and of list elements, as declared in annotations."""
 
 import ast
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ _ARRAY_TYPES = frozenset({"Array", "ndarray", "ArrayLike"})
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """The class in an annotation: of the elements if it is a list, else of the object itself.
+    """The class in an annotation: of the elements for a list type, else of the object itself.
 
-    `listed`: it says list, tuple or dict. `array`: an array is named. `optional`: None is allowed.
+    `listed`: the type is a list, tuple or dict. `array`: it names an array. `optional`: it allows None.
     """
 
     cls: Class | None = None
@@ -32,7 +32,7 @@ class Declared:
 
 
 def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None) -> Declared:
-    """Read an annotation of a file; of several classes none is shown."""
+    """Read an annotation; a union of several classes shows none of them."""
     options = list(options_of(annotation))
     found = [_plain(project, module, each) for each in options if not is_none(each)]
     said = found[0] if len(found) == 1 else Declared(listed=any(each.listed for each in found))
@@ -65,7 +65,7 @@ def options_of(annotation: ast.expr | None) -> Iterator[ast.expr]:
 
 
 def _plain(project: ProjectFacts, module: Module, node: ast.expr) -> Declared:
-    """Read one type; several classes in the brackets of a list type show none."""
+    """Read one type; a list type with several element types shows none of them."""
     outer = node.value if isinstance(node, ast.Subscript) else node
     name = last_name(outer)
     if name in LIST_TYPES | DICT_TYPES:
@@ -90,12 +90,12 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 def last_name(node: ast.expr) -> str:
-    """The last name of a dotted name."""
+    """Return the last part of a dotted name."""
     return (dotted(node) or "").rpartition(".")[2]
 
 
 def is_static(default: ast.expr | None) -> bool:
-    """True of `field(static=True)` and `static_field()`."""
+    """True for `field(static=True)` and `static_field()`."""
     if not isinstance(default, ast.Call):
         return False
     static = [each.value for each in default.keywords if each.arg == "static"]

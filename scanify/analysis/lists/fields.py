@@ -1,4 +1,4 @@
-"""The field that holds a list: the methods that fill it, its annotation, and how it converts assigned values."""
+"""The field that holds a list: the methods that fill it, its annotation, and its conversion of assigned values."""
 
 import ast
 from collections.abc import Iterator
@@ -22,9 +22,10 @@ _CONSTRUCTORS = ("__init__", "__post_init__")
 
 @dataclass(eq=False)
 class FieldFacts:
-    """A field of a class: its contents, its annotation, and the first constructor that fills it, with its name there.
+    """A field of a class: its contents, its annotation, and the first constructor that fills it.
 
-    `others` are obligations for the other methods that fill it. `parameter`: callers give the list or its elements.
+    `constructor` includes the name of the field there, such as `self.layers`. `others` are obligations for the other
+    methods that fill the field. `parameter`: callers pass the list or its elements.
     """
 
     project: ProjectFacts
@@ -38,7 +39,7 @@ class FieldFacts:
 
 
 def field_facts(project: ProjectFacts, owner: Definition, attribute: str) -> FieldFacts:
-    """Read what a class, those that it inherits from and those that inherit from it put into a field."""
+    """Return the contents of a field, as filled by a class, its base classes and its subclasses."""
     reader = ContentsReader(project)
     contents = reader.contents
     facts = FieldFacts(project, owner, attribute, contents)
@@ -63,7 +64,7 @@ def field_facts(project: ProjectFacts, owner: Definition, attribute: str) -> Fie
 
 
 def _fillings(project: ProjectFacts, cls: Definition, attribute: str) -> Iterator[tuple[Home, Function, str]]:
-    """Yield the methods of a class that fill a field, each with the name of the field in it."""
+    """Yield the methods of a class that fill a field, each with the field's name in it, such as `self.layers`."""
     for method in project.classes.methods(cls).values() if cls.module.writes(attribute) else ():
         home, names = Home(project, cls.module, method), parameters(method)
         target = f"{names[0].arg}.{attribute}" if names else ""
@@ -72,7 +73,7 @@ def _fillings(project: ProjectFacts, cls: Definition, attribute: str) -> Iterato
 
 
 def _stored_otherwise(project: ProjectFacts, owner: Definition, attribute: str) -> Iterator[Obligation]:
-    """Yield code that may put something else into the field than methods assign to it."""
+    """Yield an obligation for each way by which a field may get another value than its methods assign."""
     classes = project.classes
     if classes.is_replaced(owner, attribute):
         text = f"code outside of the constructor may put another list into `{attribute}`"
@@ -92,7 +93,7 @@ def _stored_otherwise(project: ProjectFacts, owner: Definition, attribute: str) 
 
 
 def _stores_by_name(node: ast.AST, attribute: str) -> bool:
-    """True of `setattr(self, name, value)`, `self.__dict__[name] = value` and the like, for the name or any name."""
+    """True for `setattr(self, name, value)`, `self.__dict__[name] = value` and the like, with this or any name."""
     match node:
         case (
             ast.Call(func=ast.Name(id="setattr") | ast.Attribute(attr="setattr" | "__setattr__"), args=[*_, name, _])
@@ -110,7 +111,7 @@ def related_to(project: ProjectFacts, owner: Definition) -> tuple[Definition, ..
 
 
 def _note_parameters(facts: FieldFacts) -> None:
-    """Note layers that callers give: a parameter of a constructor, or a field of a class without a constructor."""
+    """Note layers that callers pass: to a constructor, or as a field of a class without one."""
     owner, contents, project = facts.owner, facts.contents, facts.project
     for home, name in contents.parameters:
         found = declared_parameter(project, home.module, home.function, name)
@@ -132,7 +133,7 @@ def _note_parameters(facts: FieldFacts) -> None:
 
 
 def keeps_otherwise(project: ProjectFacts, owner: Definition, attribute: str) -> tuple[str, Place] | None:
-    """Return why a field may hold something else than is assigned, as text, and where it is declared."""
+    """Return why a field may not hold the assigned value, and the place of its declaration; None if it does."""
     found = project.classes.fields(owner).get(attribute)
     made = found.default if found is not None else None
     if found is None or not isinstance(made, ast.Call):

@@ -1,4 +1,4 @@
-"""Find the lists of layers among the lists that loops iterate over."""
+"""Find the lists of layers among the containers that loops iterate over."""
 
 import ast
 from collections.abc import Container, Sequence
@@ -25,12 +25,13 @@ _OF_CONTAINERS = frozenset("add append extend insert".split())  # methods of lis
 
 
 def layers_of(project: ProjectFacts, loop: Loop) -> LayerList | None:
-    """Return the list of the walk of a loop that goes over modules, None if no walk does.
+    """Return the list of modules that a loop iterates over, None if there is none.
 
-    Of several the first that is walked as a whole and shown, else the first that is shown, else the first.
+    If there are several, the first with known classes that is iterated over as a whole, else the first with known
+    classes, else the first.
     """
     found = [layers for walk in loop.walks if (layers := layer_list(project, loop, walk)) is not None]
-    if len(found) > 1:  # `for other, layer in zip(self.others, self.layers)`, which applies one of them
+    if len(found) > 1:  # `for other, layer in zip(self.others, self.layers)`, where the body applies one of them
         found = [each for each in found if shape_of(loop, each.walk).applies_layer] or found
     known = [layers for layers in found if layers.classes]
     whole = [layers for layers in known if layers.walk.order is Order.WHOLE]
@@ -38,9 +39,9 @@ def layers_of(project: ProjectFacts, loop: Loop) -> LayerList | None:
 
 
 def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | None:
-    """Return the list that one walk of a loop iterates over, with its layers as far as they are shown.
+    """Return the list of one walk of a loop, with its layers as far as the source shows them.
 
-    None if its elements are no modules, or if nothing is shown and the loop does not call an element.
+    None if its elements are no modules, or if no class is shown and the loop does not call an element.
     """
     if isinstance(walk.base, ast.Attribute) and walk.base.attr == "at":
         return None  # `x.at[i].set(...)`
@@ -59,7 +60,7 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
         )
     by_key = walk.via == "values" or walk.element is not None
     if layers.of_dict and not by_key:
-        return None  # the names of a dict
+        return None  # iterating over a dict gives its keys
     if walk.via == "values" and not layers.of_dict:
         return None  # `values` may be a method of anything
     if not layers.classes and not _is_called(project, loop, walk, layers):
@@ -68,9 +69,9 @@ def layer_list(project: ProjectFacts, loop: Loop, walk: Walk) -> LayerList | Non
 
 
 def _is_called(project: ProjectFacts, loop: Loop, walk: Walk, layers: LayerList) -> bool:
-    """True if the body calls an element of unknown class as code calls modules."""
+    """True if the body calls an element of unknown class the way that modules are called."""
     if not layers.open and not layers.parameter:
-        return False  # a list that is made empty
+        return False  # the list is empty
     if layers.owner is not None and not project.classes.is_module(layers.owner):
         return False
     known = layers.owner is not None or any(True for each in _FRAMEWORKS for _ in project.index.paths_with(each))
@@ -78,9 +79,9 @@ def _is_called(project: ProjectFacts, loop: Loop, walk: Walk, layers: LayerList)
 
 
 def calls_element(loop: Loop, walk: Walk, *, but: Container[str] = (), carries: bool = False) -> bool:
-    """True if the body calls an element, a part of one, or a function made of one, with arguments.
+    """True if the body calls an element, a part of one, or a function made from one, with arguments.
 
-    Methods with names in `but` do not count. With `carries` it is passed a name that the body binds: `x = layer(x)`.
+    Methods named in `but` do not count. With `carries` the call must pass a name that the body binds: `x = layer(x)`.
     """
     nodes, names = nodes_in(*loop.body), set(target_names(walk.target))
     for node in nodes if not carries else ():
@@ -133,7 +134,7 @@ def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute
     if owner is None:
         return _not_shown(loop, walk, base, f"which class `{loop.code(base.value)}` is of is not shown")
     if not isinstance(owner, Definition):
-        return None  # what a module of a library holds is not read
+        return None  # fields of library modules are not read
     facts = field_facts(project, owner, base.attr)
     layers = _of_contents(project, loop, walk, base, facts.contents, facts.declared)
     if layers is None:
@@ -143,10 +144,10 @@ def _of_field(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.Attribute
 
 
 def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> LayerList | None:
-    """A local name or a parameter."""
+    """Return the list under a local name or a parameter."""
     home = home_of(project, loop.module, base)
     match home.values_of(base.id) if isinstance(base, ast.Name) and home.is_local(base) else []:
-        case [(_, ast.Attribute() as field)]:  # another name of the list of a field
+        case [(_, ast.Attribute() as field)]:  # another name for the list in a field
             layers = _of_base(project, loop, walk, field)
             return layers and replace(layers, name=loop.code(base))
     reader = ContentsReader(project)
@@ -166,7 +167,7 @@ def _of_local(project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr) -> 
 def _of_contents(
     project: ProjectFacts, loop: Loop, walk: Walk, base: ast.expr, contents: Contents, said: Declared
 ) -> LayerList | None:
-    """The list, unless its elements are shown to be no modules."""
+    """Return the list with its contents; None if the elements are shown to be no modules."""
     known = any(each.cls is not None for each in contents.made)
     plain = said.cls is not None and not any(map(project.classes.is_module, (said.cls, *_heirs(project, said.cls))))
     if not known and (contents.data or (said.listed and plain)):
@@ -190,7 +191,7 @@ def _heirs(project: ProjectFacts, cls: Class) -> Sequence[Definition]:
 
 
 def _walked_in_call(loop: Loop, layers: LayerList) -> CallStack | None:
-    """Why the loop does not iterate over the list as it is built."""
+    """Return why the loop does not iterate over the list as it was built; None if it does."""
     walk = layers.walk
     base = loop.code(walk.base) if walk.element is None else walk.text
     if layers.of_dict:
@@ -201,7 +202,7 @@ def _walked_in_call(loop: Loop, layers: LayerList) -> CallStack | None:
 
 
 def _only_in_call(loop: Loop, walk: Walk) -> bool:
-    """True of a walk backwards with more than a carry: a scan in reverse takes all that it walks from the last one."""
+    """True if a loop goes backwards and has more than a carry: a reverse scan would reverse xs and ys, too."""
     if walk.order is not Order.REVERSED:
         return False
     shape = shape_of(loop, walk)

@@ -1,4 +1,4 @@
-"""The place of an expression, and the meanings of names there."""
+"""The function around an expression, and the meanings of names there."""
 
 import ast
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from scanify.analysis.project_facts import ProjectFacts
 Repeat = ast.For | ast.comprehension | ast.While
 
 COPIES = ("list", "tuple", "iter", "reversed")
-# Packages whose functions give numbers, texts, arrays and functions, and no modules.
+# Packages whose functions return numbers, strings, arrays and functions, but no modules.
 COMPUTING = ("builtins.", "jax.", "numpy.", "math.", "random.", "functools.", "itertools.", "operator.")
 
 
@@ -28,11 +28,11 @@ class Home:
     function: ast.FunctionDef | ast.AsyncFunctionDef | None
 
     def builtin(self, node: ast.AST | None) -> str | None:
-        """Return the name of Python's own function that a call calls, None for any other expression."""
+        """Return the name of the builtin that a call calls, None for any other expression."""
         return scope_of(self.module, node).builtin(node) if isinstance(node, ast.Call) else None
 
     def meaning(self, node: ast.expr) -> Meaning | None:
-        """Return what a dotted name stands for, None for a local name and for what the index cannot show."""
+        """Return the meaning of a dotted name; None for a local name, or if the index cannot resolve it."""
         name = dotted(node)
         if name is None:
             return None
@@ -42,17 +42,17 @@ class Home:
         return self.project.index.resolve(self.module, name)
 
     def library(self, node: ast.AST | None) -> str:
-        """Return the qualified name of the library function that a call calls, or an empty text."""
+        """Return the qualified name of the library function that a call calls, or an empty string."""
         meaning = self.meaning(node.func) if isinstance(node, ast.Call) else None
         return meaning.qualname if isinstance(meaning, External) else ""
 
     def values_of(self, name: str) -> list[tuple[ast.AST, ast.expr | None]]:
-        """Return the statements of the function that bind a name, with the value if one expression is assigned."""
+        """Return the statements of the function that bind a name, each with the value if it is one expression."""
         bound = assignments(self.function.body if self.function else (), name)
         return [(each, next(iter(value_given(each, name)), None)) for each in bound]
 
     def is_parameter(self, name: str) -> bool:
-        """True if the function has a parameter of that name."""
+        """True if the function has a parameter with that name."""
         return any(each.arg == name for each in parameters(self.function)) if self.function is not None else False
 
     def is_local(self, node: ast.Name) -> bool:
@@ -62,7 +62,7 @@ class Home:
 
 
 def columns(home: Home, target: ast.expr, walked: ast.expr) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """Yield each target of a loop's head with the container of its elements; None for a target that counts."""
+    """Yield each target in the head of a loop with the container of its elements; None for a counter."""
     name = home.builtin(walked)
     if isinstance(walked, ast.Call) and not any(isinstance(each, ast.Starred) for each in walked.args):
         parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
@@ -84,12 +84,12 @@ def columns(home: Home, target: ast.expr, walked: ast.expr) -> Iterator[tuple[as
 
 
 def given_in(call: ast.Call) -> list[tuple[str | None, ast.expr]]:
-    """Return the arguments of a call with their names; `**` is the name of a spread dict."""
+    """Return the arguments of a call with their names; an unpacked dict has the name `**`."""
     return [*((None, each) for each in call.args), *((each.arg or "**", each.value) for each in call.keywords)]
 
 
 def class_meant(home: Home, node: ast.expr) -> Class | None:
-    """Return the class that a name stands for, None if it is not shown."""
+    """Return the class that a name refers to, None if it is not shown."""
     meaning = home.meaning(node)
     if isinstance(meaning, External):
         known = home.project.classes.is_module(meaning)
@@ -100,5 +100,5 @@ def class_meant(home: Home, node: ast.expr) -> Class | None:
 
 
 def is_none(node: ast.AST) -> bool:
-    """True of the constant None."""
+    """True for the constant None."""
     return isinstance(node, ast.Constant) and node.value is None

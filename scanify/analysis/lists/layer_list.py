@@ -12,20 +12,20 @@ from scanify.analysis.obligation import Kind, Obligation
 from scanify.analysis.stack import After, Annotation, CallStack, Wrap
 
 Reason = tuple[str, str, Place | None] | tuple[str, str, Place | None, str]
-"""A rule, why it refuses, where, and a remedy if it has one of its own."""
+"""A rule, the reason for a refusal, its place, and a remedy if the reason has a special one."""
 
 FEW = 3  # a scan over fewer layers saves nothing
 
-CALLED = "()"  # the name of the argument that is the function itself, where that is no class that is shown
+CALLED = "()"  # the name of the called function as an argument, if it is not shown to be a class
 
 Class = Definition | External
 
 
 class Varies(IntEnum):
-    """How an expression differs from layer to layer, in order of what can be said of it.
+    """How much an expression varies from layer to layer, in increasing order.
 
-    SAME: equal for all layers. KEY: a random key, or an object that each layer has of its own, made alike but for its
-    key. FEW: one of a few values, such as `64 if i == 0 else 128`. OTHER: anything.
+    SAME: equal for all layers. KEY: a random key, or a separate object for each layer that differs only in its key.
+    FEW: one of a few values, such as `64 if i == 0 else 128`. OTHER: anything.
     """
 
     SAME = 0
@@ -47,10 +47,10 @@ class Argument:
 class Made:
     """One expression that makes layers.
 
-    `node` is that of a layer, such as `Block(dim, key=k)`; `cls` is the class that it calls, None where that is not
-    shown. `repeated`: a comprehension or a loop around an `append` evaluates it for several layers. `conditional`: an
-    `if` or a `break` decides whether it makes a layer. `shared`: several layers may be the one object that it gives.
-    `count` is the number of layers that it makes as text: `n`, `len(keys)`, `12`; None where that is not plain.
+    `node` makes one layer, such as `Block(dim, key=k)`; `cls` is the class that it calls, None if that is not shown.
+    `repeated`: a comprehension or a loop around an `append` evaluates it for several layers. `conditional`: an `if` or
+    a `break` decides whether it makes a layer. `shared`: several layers may be the same object. `count` is the number
+    of layers that it makes, as text: `n`, `len(keys)`, `12`; None if that is not a plain expression.
     """
 
     module: Module
@@ -69,7 +69,7 @@ class Made:
 
     @property
     def varies(self) -> Varies:
-        """The worst of its arguments."""
+        """The largest variation among the arguments."""
         return max((each.varies for each in self.arguments), default=Varies.SAME)
 
 
@@ -77,15 +77,15 @@ class Made:
 class LayerList:
     """The list of layers that one walk of a loop goes over.
 
-    `name` is the list as it is written: `self.layers`. `owner` and `attribute` are the class and the field that hold
-    it, None for a local name or a parameter. `made` are the expressions that make its layers, in their order; empty if
-    nothing is shown. `declared` is the class of an element by annotation: `list[Block]`, `tuple[Block, ...]`.
-    `sites` are the places where it could be stacked, `annotations` those that have to change with it; without sites
-    `in_call` says why it stays a list; `refusal` why it can be stacked nowhere.
+    `name` is the list as written: `self.layers`. `owner` and `attribute` are the class and the field that hold it, None
+    for a local name or a parameter. `made` are the expressions that make its layers, in order; empty if none is shown.
+    `declared` is the class of the elements by annotation: `list[Block]`, `tuple[Block, ...]`. `sites` are the places
+    where the list could be stacked, `annotations` those that have to change with it; without sites, `in_call` says why
+    it stays a list. `refusal` says why it can be stacked nowhere.
 
-    `parameter`: it is a parameter of the function, or a field that a caller fills. `optional`: it may be None.
-    `of_dict`: the layers are the values of a dict. `may_be_empty`: it may have no layer at all. `open` says what is not
-    shown.
+    `parameter`: the list is a parameter of the function, or a field that a caller fills. `optional`: it may be None.
+    `of_dict`: the layers are the values of a dict. `may_be_empty`: there may be no layer at all. `open` are obligations
+    for facts that the source does not show.
     """
 
     walk: Walk
@@ -106,7 +106,7 @@ class LayerList:
 
     @property
     def classes(self) -> tuple[Class, ...]:
-        """The classes of the layers that are shown, without repeats; by annotation where no expression is."""
+        """The known classes of the layers, without repeats; taken from the annotation if no expression is shown."""
         if not self.made:
             return (self.declared,) if self.declared is not None else ()
         shown: dict[object, Class] = {}
@@ -122,12 +122,12 @@ class LayerList:
 
 
 def identity(cls: Class | None) -> object:
-    """Return the identity of a class: resolving a name gives another `Definition` each time."""
+    """Return a key for a class, since resolving a name gives a new `Definition` each time."""
     return cls.node if isinstance(cls, Definition) else getattr(cls, "qualname", None)
 
 
 def class_name(cls: Class) -> str:
-    """Return the name of a class in a sentence."""
+    """Return the name of a class for messages."""
     return cls.name if isinstance(cls, Definition) else cls.qualname
 
 

@@ -1,4 +1,4 @@
-"""The class of an object, by `self`, an annotation, or one constructor call."""
+"""Find the class of an object by `self`, an annotation, or a single constructor call."""
 
 import ast
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from scanify.analysis.lists.statements import Put, statements_about
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, scope_of
 from scanify.analysis.project_facts import ProjectFacts
 
-_DEEPEST = 6  # names and fields that are followed; an object behind more of them has no class that is shown
+_DEEPEST = 6  # names and fields to follow; the class of an object behind more of them is not shown
 ARRAY = External("jax.Array")
 _ARRAYS = ("jax.numpy.", "jax.random.")
 _NO_ARRAYS = MEASURING | frozenset("PRNGKey fold_in key split".split())
 
 
 def home_of(project: ProjectFacts, module: Module, node: ast.AST) -> Home:
-    """Return where a node stands."""
+    """Return the file and the function around a node."""
     function = scope_of(module, node).function.node
     return Home(project, module, function if isinstance(function, FUNCTIONS) else None)
 
@@ -51,7 +51,7 @@ def class_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int =
 
 
 def _of_call(home: Home, func: ast.expr, depth: int) -> Class | None:
-    """The class that a call makes an object of, or an array that a function or a method of an array computes."""
+    """Return the class that a call instantiates, or `ARRAY` if a function or a method of an array computes one."""
     found = home.meaning(func)
     if isinstance(found, External) and found.qualname.startswith(_ARRAYS):
         return ARRAY if found.qualname.rpartition(".")[2] not in _NO_ARRAYS else None
@@ -65,7 +65,7 @@ def _of_call(home: Home, func: ast.expr, depth: int) -> Class | None:
 
 
 def _of_annotation(home: Home, node: ast.Name | ast.Attribute, depth: int) -> Class | None:
-    """The declared class of a parameter or of a field; an attribute of an array is one, if it does not measure it."""
+    """Return the declared class of a parameter or field; `ARRAY` for attributes of arrays that are arrays."""
     said = Declared()
     if isinstance(node, ast.Name):
         if home.is_local(node) and not home.values_of(node.id):
@@ -82,7 +82,7 @@ def _of_annotation(home: Home, node: ast.Name | ast.Attribute, depth: int) -> Cl
 
 
 def contents_of(project: ProjectFacts, module: Module, node: ast.expr) -> Contents:
-    """Return what a list holds by the code that fills it, which a field or a local name holds."""
+    """Return the contents of a list in a field or under a local name, as read off the code that fills it."""
     if isinstance(node, ast.Attribute):
         owner = class_of(project, module, node.value)
         return field_facts(project, owner, node.attr).contents if isinstance(owner, Definition) else Contents()
@@ -92,7 +92,7 @@ def contents_of(project: ProjectFacts, module: Module, node: ast.expr) -> Conten
 
 
 def only_value(home: Home, node: ast.Name | ast.Attribute, depth: int = 0) -> tuple[Home, ast.expr] | None:
-    """Return the one expression that a name is assigned, or a field by the methods of its class."""
+    """Return the only expression assigned to a name, or to a field by the methods of its class; None if not unique."""
     project = home.project
     match home.meaning(node.value) if isinstance(node, ast.Attribute) else home.meaning(node):
         case Definition(module=module, node=ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value)) if (
@@ -121,7 +121,7 @@ def assigned_values(project: ProjectFacts, cls: Definition, attribute: str) -> I
 
 
 def walked_by(home: Home, node: ast.Name) -> ast.expr | None:
-    """Return what a loop around walks to bind a name, to an element each: `self.stages` of `zip(self.stages, keys)`."""
+    """Return the container that an enclosing loop takes a name from: `self.stages` in `zip(self.stages, keys)`."""
     for around in ancestors(home.module, node):
         heads = getattr(around, "generators", ()) or ([around] if isinstance(around, ast.For) else ())
         for target, source in (pair for head in heads for pair in columns(home, head.target, head.iter)):

@@ -1,4 +1,4 @@
-"""Read the elements that expressions put into a list, by the shapes that people write; others are obligations."""
+"""Read the elements that expressions put into a list, in the common forms; any other form is an obligation."""
 
 import ast
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _DATA = ("range", "str", "int", "float", "len", "set", "frozenset", "bytes", "su
 
 @dataclass(frozen=True, eq=False)
 class How:
-    """How the list is filled at some place: the loops around, whether a condition decides, if with one object."""
+    """How a place fills the list: in which loops, whether under a condition, and whether with one shared object."""
 
     loops: tuple[Repeat, ...] = ()
     conditional: bool = False
@@ -33,10 +33,10 @@ PLAIN = How()
 
 @dataclass(eq=False)
 class Contents:
-    """The shown contents of a list. `data` is an element that is shown to be no module, such as a function, as text.
+    """The known contents of a list. `data` is the text of an element that is no module, such as a function.
 
-    `parameters` are the names of parameters of a function whose values are elements, or the list. The other fields are
-    those of `LayerList`.
+    `parameters` are the function parameters whose values are elements, or the list. The other fields are as in
+    `LayerList`.
     """
 
     made: list[Made] = field(default_factory=list)
@@ -49,12 +49,12 @@ class Contents:
 
 
 class ContentsReader:
-    """Reads what lists hold; `contents` has the result of all that was read."""
+    """Reads the contents of lists; `contents` accumulates the results."""
 
     def __init__(self, project: ProjectFacts) -> None:
         self.project = project
         self.contents = Contents()
-        self._read: set[tuple[object, str]] = set()  # blocks and functions that are read, each once, with the name
+        self._read: set[tuple[object, str]] = set()  # blocks and functions already read, with the name of the list
 
     def _open(self, home: Home, node: ast.AST, text: str = "") -> None:
         text = text or f"what `{home.module.code(node)}` gives is not shown"
@@ -96,7 +96,7 @@ class ContentsReader:
                 self._call(home, node, how)
             case ast.Name(id=name) if home.is_local(node) and home.function is not None:
                 if home.is_parameter(name):
-                    self.contents.parameters.append((home, name))  # be it assigned too: `layers = layers or [...]`
+                    self.contents.parameters.append((home, name))  # even if assigned: `layers = layers or [...]`
                 if home.values_of(name) and not self.filled(home, home.function.body, name, how):
                     self._open(home, node)
             case _:
@@ -111,7 +111,7 @@ class ContentsReader:
         elif name in _LISTS or library == NNX_LIST:
             self.value(home, given[0], how) if len(given) == 1 else self._open(home, node)
         elif not how.loops and (found := _returned(home, node)) is not None and (found[1], "") not in self._read:
-            self._read.add((found[1], ""))  # a function that calls itself is read once
+            self._read.add((found[1], ""))  # read a recursive function only once
             self.value(*found, how)
         elif library.startswith(("jax.", "numpy.")) or name in _DATA:
             self.contents.data = f"`{home.module.code(node)}`"
@@ -119,7 +119,7 @@ class ContentsReader:
             self._open(home, node)
 
     def filled(self, home: Home, body: Sequence[ast.stmt], target: str, how: How) -> bool:
-        """Read all that a block of statements puts into the list `target`; False if it does nothing with it."""
+        """Read the values that a block of statements puts into the list `target`; False if there are none."""
         key = (body[0] if body else None, target)
         if key in self._read:
             self._open(home, body[0], f"`{target}` may stand in the list more than once")
@@ -171,7 +171,7 @@ class ContentsReader:
                 self._not_shown(home, node, (), replace(how, shared=shared))
 
     def _named_element(self, home: Home, node: ast.Name, name: str, how: How) -> None:
-        """An element with a name: the call that the function assigns to it, in the innermost loop or outside of it."""
+        """Read an element under a name: the call assigned to it, shared if outside of the innermost loop."""
         if home.is_parameter(name):
             self.contents.parameters.append((home, name))
         match home.values_of(name):
@@ -224,7 +224,7 @@ class ContentsReader:
 
 
 def is_empty(home: Home, node: ast.expr) -> bool:
-    """`[]`, `()`, `{}`, `list()`, `nnx.List([])`."""
+    """True for `[]`, `()`, `{}`, `list()` and `nnx.List([])`."""
     if isinstance(node, ast.Call):
         makes_list = home.builtin(node) in (*_LISTS, "dict") or home.library(node) == NNX_LIST
         return makes_list and not node.keywords and all(is_empty(home, each) for each in node.args)
@@ -234,7 +234,7 @@ def is_empty(home: Home, node: ast.expr) -> bool:
 
 
 def is_placeholder(home: Home, node: ast.expr) -> bool:
-    """True of None and of an empty list."""
+    """True for None and for an empty list."""
     return is_empty(home, node) or is_none(node)
 
 
@@ -250,7 +250,7 @@ def _is_function(home: Home, node: ast.expr) -> bool:
 
 
 def _returned(home: Home, node: ast.Call) -> tuple[Home, ast.expr] | None:
-    """The value that a function of the project returns, if its only `return` is its last statement."""
+    """Return the expression that a function of the project returns, if its only `return` is its last statement."""
     match home.meaning(node.func):
         case Definition(module=module, node=ast.FunctionDef(body=[*_, last], decorator_list=[]) as function):
             leaves = (ast.Return, ast.Yield, ast.YieldFrom)

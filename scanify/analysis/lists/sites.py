@@ -1,4 +1,4 @@
-"""The places where a list of layers could be stacked, or the reason why it stays a list that each call stacks."""
+"""The places where a list of layers could be stacked, or the reason why it stays a list and each call stacks it."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _CHANGED = "the list is changed under another name after it is assigned"
 
 
 def with_sites(layers: LayerList, facts: FieldFacts) -> LayerList:
-    """Return the list of a field with the places where it can be stacked, unless something keeps it a list already."""
+    """Add the places where the list of a field can be stacked, unless something already keeps it a list."""
     kept = keeps_otherwise(facts.project, facts.owner, facts.attribute)
     found = _field_sites(facts)
     if kept is not None and not facts.parameter:
@@ -85,24 +85,24 @@ def _sites_in(home: Home, function: Function, target: str) -> list[Wrap | After]
 
 
 def _changed_later(home: Home, body: Sequence[ast.stmt], put: Put) -> ast.stmt | None:
-    """The statement that changes the local list that is assigned, after the assignment: both are one list."""
+    """Return a statement that changes the assigned local list after the assignment, which aliases it."""
     names = {each.id for each in nodes_in(put.value) if isinstance(each, ast.Name) and home.is_local(each)}
     for each in (about for name in names for about in statements_about(home, body, name)):
         if isinstance(each, Grown):
-            again = any(loop in put.loops for loop in each.loops)  # before in the text, after in time
+            again = any(loop in put.loops for loop in each.loops)  # earlier in the source, but later in time
             if again or each.statement.lineno > put.statement.lineno:
                 return each.statement
     return None
 
 
 def _statement_around(body: Sequence[ast.stmt], first: ast.stmt, last: ast.stmt) -> ast.stmt | None:
-    """The statement of the block of `first` that is or holds `last`."""
+    """Return the statement in the block of `first` that is or contains `last`."""
     block = next((block for block in blocks_in(body) if any(each is first for each in block)), ())
     return next((each for each in block if any(part is last for part in nodes_in(each))), None)
 
 
 def _annotation(module: Module, annotation: ast.expr) -> Iterator[Annotation]:
-    """The annotation of what holds the list, if it names a list type."""
+    """Yield the annotation of the field that holds the list, if it names a list type."""
     plain = unquoted(annotation)
     last = (dotted(plain.value if isinstance(plain, ast.Subscript) else plain) or "").rpartition(".")[2]
     if last in LIST_TYPES:

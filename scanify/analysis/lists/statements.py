@@ -1,4 +1,4 @@
-"""The statements of a function that fill one list, and the uses that may change it in other ways."""
+"""The statements of a function that fill a list, and uses that may change it in other ways."""
 
 import ast
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors
 from scanify.analysis.lower.text import dotted
 
-# Functions of Python that read a list and keep nothing of it but its elements.
+# Builtins that read a list and keep no reference to it, only to its elements.
 _READING = frozenset(
     "len list tuple zip enumerate range reversed iter map sum any all min max isinstance print repr str bool type id "
     "sorted set next filter".split()
@@ -30,7 +30,7 @@ _OPENS = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 
 @dataclass(frozen=True, eq=False)
 class Put:
-    """`target = value`, in `loops`; `conditional`: under an `if` or the like."""
+    """`target = value` inside `loops`; `conditional`: under an `if` or the like."""
 
     value: ast.expr
     statement: ast.stmt
@@ -55,7 +55,7 @@ class Other:
 
 
 def statements_about(home: Home, body: Sequence[ast.stmt], target: str) -> list[Put | Other]:
-    """Return what a block of statements does to the list that it calls `target`, in source order."""
+    """Return the uses of the list named `target` in a block that fill it or may change it, in source order."""
     last = target.rpartition(".")[2]
     found = (each for each in nodes_in(*body) if isinstance(each, ast.Name | ast.Attribute))
     named = [
@@ -74,7 +74,7 @@ def statements_about(home: Home, body: Sequence[ast.stmt], target: str) -> list[
 
 
 def _about(home: Home, node: ast.expr, target: str) -> Put | Other | None:
-    """Return what is done with the list where a node names it, None if it is only read."""
+    """Return how the code around a node, which names the list, fills or changes it; None if it only reads it."""
     around = list(takewhile(lambda each: each is not home.function, ancestors(home.module, node)))
     above = around[1] if isinstance(around[0], ast.keyword) else around[0]
     at = next(at for at, each in enumerate(around) if isinstance(each, ast.stmt))
@@ -88,7 +88,7 @@ def _about(home: Home, node: ast.expr, target: str) -> Put | Other | None:
 
 
 def _filled(node: ast.expr, around: Sequence[ast.AST]) -> Put | None:
-    """An assignment to the list, or a statement that adds elements to it; `around` begins with the statement."""
+    """Return an assignment to the list, or a statement that adds elements to it; `around` begins with the statement."""
     statement = around[0]
     assert isinstance(statement, ast.stmt)
     loops, conditional = _place(around)
@@ -111,7 +111,7 @@ def _filled(node: ast.expr, around: Sequence[ast.AST]) -> Put | None:
 
 
 def _place(around: Sequence[ast.AST]) -> tuple[tuple[Repeat, ...], bool]:
-    """The loops that repeat a statement, the outermost first, and whether a condition or a `break` decides about it."""
+    """Return the loops that repeat a statement, outermost first, and whether a condition or a `break` may skip it."""
     loops: tuple[Repeat, ...] = ()
     conditional = False
     for below, above in pairwise(around):
@@ -124,7 +124,7 @@ def _place(around: Sequence[ast.AST]) -> tuple[tuple[Repeat, ...], bool]:
 
 
 def _is_read(home: Home, node: ast.expr, above: ast.AST, around: Sequence[ast.AST]) -> bool:
-    """True if the list holds what it held after the node `above`, a direct part of which it is."""
+    """True if the list has the same contents after the node `above`, its parent."""
     match above:
         case _ if not isinstance(getattr(node, "ctx", None), ast.Load):
             return isinstance(above, ast.AnnAssign)
@@ -139,5 +139,5 @@ def _is_read(home: Home, node: ast.expr, above: ast.AST, around: Sequence[ast.AS
 
 
 def reads_alone(home: Home, call: ast.Call) -> bool:
-    """True if a call only reads the lists that it is given, and keeps nothing of them but their elements."""
+    """True if a call only reads the lists passed to it, and keeps no reference to them, only to their elements."""
     return home.builtin(call) in _READING or home.library(call).startswith(_READING_LIBRARIES)

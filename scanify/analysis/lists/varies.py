@@ -1,4 +1,4 @@
-"""How an argument of a constructor differs from layer to layer, by the loops that make the layers."""
+"""How the argument of a constructor varies from layer to layer, given the loops that make the layers."""
 
 import ast
 from collections.abc import Sequence
@@ -26,19 +26,19 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 def _counts(node: ast.Call) -> list[ast.expr]:
-    """The number of keys of a `split`."""
+    """Return the arguments of `split` that set the number of keys."""
     return [*node.args[1:2], *(each.value for each in node.keywords if each.arg != "key")]
 
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """How expressions at one place vary over the iterations of the loops around it, the outermost first."""
+    """How expressions at one place vary over the iterations of the loops around it, outermost first."""
 
     home: Home
     loops: Sequence[Repeat]
 
     def of(self, node: ast.expr) -> Varies:
-        """Return how the value of an expression differs from layer to layer."""
+        """Return how the value of an expression varies from layer to layer."""
         match node:
             case ast.Constant():
                 return Varies.SAME
@@ -74,13 +74,13 @@ class Variation:
         if builtin is not None:
             return worst if builtin in _PLAIN and worst is not Varies.KEY else Varies.OTHER
         if name == _SPLIT and self._worst(_counts(node)) > Varies.KEY:
-            return Varies.OTHER  # other numbers of keys
+            return Varies.OTHER  # the number of keys varies
         if name in _KEYS:
             return min(worst, Varies.KEY)
         return worst if name.startswith(_ARRAYS) or self.makes_module(node) else Varies.OTHER
 
     def makes_module(self, node: ast.expr) -> bool:
-        """True if a call makes a module of a class that is shown."""
+        """True if a call instantiates a known module class."""
         meaning = self.home.meaning(node.func) if isinstance(node, ast.Call) else None
         return isinstance(meaning, Definition | External) and self.home.project.classes.is_module(meaning)
 
@@ -97,7 +97,7 @@ class Variation:
         return Varies.OTHER if changed or node.id in self.home.module.rebound else Varies.SAME
 
     def _changes(self, node: ast.AST, name: str) -> bool:
-        """True if a node may change the object of a name: a store, a method, or a function of the project."""
+        """True if a node may change the object under a name: a store, a method call, or a call of project code."""
         if isinstance(node, ast.Attribute | ast.Subscript):
             return root(node) == name and not isinstance(node.ctx, ast.Load)
         if not isinstance(node, ast.Call):
@@ -113,7 +113,7 @@ class Variation:
         return Varies.KEY if any(each is not None and self.holds_keys(each) for each in sources) else Varies.OTHER
 
     def _of_assigned(self, node: ast.Name, bound: Sequence[ast.AST], body: Sequence[ast.stmt]) -> Varies:
-        """A name that the body of a loop assigns: a key, or once in each iteration, before it is read."""
+        """Return the variation of a name that a loop assigns: known for keys, or if assigned once before the read."""
         value = next(iter(value_given(bound[0], node.id)), None)
         if self.is_key(node):
             return Varies.KEY
@@ -123,12 +123,12 @@ class Variation:
         return max(Varies.KEY, self.of(value))
 
     def holds_keys(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
-        """True if an expression is shown, or called, several random keys, or one."""
+        """True if an expression is one or more random keys, by its value or by its name."""
         called = isinstance(node, ast.Name) and node.id.endswith("keys") and not self.home.values_of(node.id)
         return called or self.is_key(node, seen)
 
     def is_key(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
-        """True if an expression is shown, or called, a random key, or several: `split(key, n)`, names of it, a part."""
+        """True if an expression is a random key, by value or by name: `split(key, n)`, a name for it, or a part."""
         match node:
             case ast.Call(func=func, args=args):
                 copies = self.home.builtin(node) in (*COPIES, "next") and len(args) == 1
@@ -150,7 +150,7 @@ class Variation:
 
 
 def plain_count(home: Home, loops: Sequence[Repeat]) -> str | None:
-    """Return the number of iterations of one loop as text: `n`, `12`, `len(keys)`; None if it is not plain."""
+    """Return the number of iterations of a single loop as text: `n`, `12`, `len(keys)`; None if it is not plain."""
     loop = loops[0] if len(loops) == 1 else None
     if not isinstance(loop, ast.For | ast.comprehension) or home.builtin(loop.iter) == "zip":
         return None
