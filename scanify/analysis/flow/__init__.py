@@ -1,1 +1,1 @@
-"""What a loop reads and writes, and what of it goes from layer to layer: dataflow over one lowered loop."""
+"""Dataflow of one lowered loop: the names that it reads, writes and carries from layer to layer."""

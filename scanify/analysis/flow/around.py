@@ -1,4 +1,4 @@
-"""The code around a loop: names that it reads of the loop, and handlers of the loop's exceptions."""
+"""The code around a loop: names that it reads from the loop, and handlers of the loop's exceptions."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def caught(loop: Loop) -> Iterator[Problem]:
-    """Yield the handlers around the loop: they would catch what a scan raises, and see what it has not changed."""
+    """Yield handlers around the loop: they would catch a scan's exceptions, and see names that it has not changed."""
     below: ast.AST = loop.node
     for above in _up(loop):
         if isinstance(above, ast.Try | ast.TryStar) and any(below is each for each in above.body):
@@ -35,7 +35,7 @@ def caught(loop: Loop) -> Iterator[Problem]:
 def lost_values(
     loop: Loop, after: dict[str, ast.AST], bound: Sequence[str], carry: Sequence[str], targets: Sequence[str]
 ) -> Iterator[Problem]:
-    """Values that code after the loop reads and that only the last iteration of the Python loop leaves behind."""
+    """Yield the values that code after the loop reads and that only a Python loop leaves behind."""
     temporary = [name for name in dict.fromkeys((*targets, *bound)) if name not in carry]
     for name in temporary:
         if name in after:
@@ -49,7 +49,7 @@ def lost_values(
 
 
 def read_after(loop: Loop) -> dict[str, ast.AST]:
-    """The names that code after the loop reads with the values that the loop leaves, and where."""
+    """Return the names whose values from the loop are read by code after it, with the first read of each."""
     after: dict[str, ast.AST] = {}
     if not loop.is_statement:
         return after
@@ -60,7 +60,7 @@ def read_after(loop: Loop) -> dict[str, ast.AST]:
 
 
 def path_to(loop: Loop) -> list[ast.stmt]:
-    """The statements that have definitely been run where the loop is reached, in order."""
+    """Return the statements that have definitely run when the loop is reached, in order."""
     path: list[ast.stmt] = []
     below: ast.AST = loop.node
     for above in _up(loop, and_function=True):
@@ -73,12 +73,12 @@ def path_to(loop: Loop) -> list[ast.stmt]:
 
 
 def statements_around(loop: Loop) -> Iterator[ast.AST]:
-    """The statements around a loop in its function, the nearest first."""
+    """Yield the statements around a loop in its function, innermost first."""
     return (each for each in _up(loop) if isinstance(each, ast.stmt | ast.excepthandler | ast.match_case))
 
 
 def _up(loop: Loop, *, and_function: bool = False) -> Iterator[ast.AST]:
-    """The nodes around a loop, within its function; with `and_function` that too, or the module."""
+    """Yield the nodes around a loop, within its function; with `and_function` also the function or module itself."""
     for above in ancestors(loop.module, loop.node):
         if isinstance(above, (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module)):
             if and_function and not isinstance(above, ast.Lambda):
@@ -88,7 +88,7 @@ def _up(loop: Loop, *, and_function: bool = False) -> Iterator[ast.AST]:
 
 
 def _block_of(above: ast.AST, below: ast.AST) -> list[ast.stmt] | None:
-    """The block of a compound statement (or a handler, a function, the module) that holds a statement directly."""
+    """Return the block of a compound statement, handler, function or module that holds a statement directly."""
     for name in _BLOCKS:
         block = getattr(above, name, None)
         if isinstance(block, list) and any(each is below for each in block):
@@ -97,10 +97,10 @@ def _block_of(above: ast.AST, below: ast.AST) -> list[ast.stmt] | None:
 
 
 def _continuation(loop: Loop) -> list[list[ast.AST]]:
-    """The statements that may run after the loop ends; those of an enclosing loop come round again.
+    """Return the statements that may run after the loop ends, including those that an enclosing loop runs again.
 
-    In stretches, each of which may run without the one before it: a `break` skips the rest of a block. Loops whose
-    exceptions are caught are refused.
+    They come in stretches, each of which may run without the one before it: a `break` skips the rest of a block. Loops
+    whose exceptions are caught are refused.
     """
     stretches: list[list[ast.AST]] = [[]]
     below: ast.AST = loop.node
@@ -120,14 +120,14 @@ def _continuation(loop: Loop) -> list[list[ast.AST]]:
 
 
 def _frame_readers(loop: Loop) -> Iterator[ast.Call]:
-    """Calls in the function that may read any of its names: `locals()`, `eval(...)`."""
+    """Yield calls in the function that may read any of its names: `locals()`, `eval(...)`."""
     for node in nodes_in(loop.scope.function.node):
         if isinstance(node, ast.Call) and loop.scope.builtin(node) in _FRAME_READERS:
             yield node
 
 
 def captures(loop: Loop, names: Names, carry: Sequence[str], bound: set[str]) -> Iterator[Problem]:
-    """Functions made around the loop that see the names the body binds: they would see the old values."""
+    """Yield functions defined around the loop that read names the body binds: they would see the old values."""
     loops = [each for each in statements_around(loop) if isinstance(each, LOOPS)]
     end = loop.module.span([loop.node, *loops][-1]).end
     inside = set(nodes_in(loop.node))
@@ -137,7 +137,7 @@ def captures(loop: Loop, names: Names, carry: Sequence[str], bound: set[str]) ->
                 reason = f"`{name}` belongs to the module or to the function around; a scan does not assign it"
                 yield Problem("SCN207", reason, node)
         if not isinstance(node, _CLOSURES) or node in inside or loop.module.span(node).start > end:
-            continue  # one that is made after the loop sees the last values, as it did before
+            continue  # one defined after the loop sees the last values, as before
         outer = (each for each in nodes_in(node) if isinstance(each, ast.Global | ast.Nonlocal))
         for name, read in {**reads(node), **{name: each for each in outer for name in each.names}}.items():
             if name in bound:

@@ -12,7 +12,7 @@ from scanify.analysis.plan import PerLayer
 
 
 def is_walked(index: Index, layer: Walk) -> bool:
-    """True if an index is one more xs: it is read, or it alone gives the number of iterations."""
+    """True if an index must be among the xs: it is read, or only it gives the number of iterations."""
     if index.read:
         return True
     if index.numbers is None:
@@ -46,8 +46,7 @@ def walked_beside(loop: Loop, index: Index | None, beside: Sequence[Walk], layer
 
 
 def _may_be_longer(loop: Loop, walked: ast.expr) -> bool:
-    """True if a name holds the rest of an unpacking, or keys of a number that is computed: `first, *keys = ...`,
-    `split(key, depth + 1)`."""
+    """True if a name may hold more elements than layers: `first, *keys = ...`, `keys = split(key, depth + 1)`."""
     name = walked.id if isinstance(walked, ast.Name) else ""
     for statement in assignments(getattr(loop.scope.function.node, "body", ()), name):
         if isinstance(statement, ast.Assign):

@@ -13,7 +13,7 @@ from scanify.analysis.plan import Argument, LayerCall
 def layer_call(loop: Loop, layer: Walk, carry: Sequence[str], targets: set[str]) -> LayerCall | None:
     """Return the call if the body is `carry = layer.method(carry, ...)` with arguments that need no local function.
 
-    Of a loop that gives elements: if the element is `layer.method(...)`. The class is not looked up here.
+    In a loop that yields elements, return it if the element is `layer.method(...)`. The class is not looked up here.
     """
     first: list[str] = []
     call: ast.AST | None = loop.element
@@ -38,14 +38,14 @@ def layer_call(loop: Loop, layer: Walk, carry: Sequence[str], targets: set[str])
 
 
 def _in_parentheses(loop: Loop, call: ast.Call) -> bool:
-    """True if a call stands in parentheses of its own, as one does that is to have a comment in it."""
+    """True if a call has parentheses of its own, as a call with a comment in it has."""
     return loop.element is None and loop.module.text[: loop.module.span(call).start].rstrip(" \t").endswith("(")
 
 
 def _arguments(
     loop: Loop, rest: Sequence[ast.expr | ast.keyword], own: set[str], layer: Walk
 ) -> tuple[Argument, ...] | None:
-    """Arguments that can stand outside of the loop, each one xs or the same for all layers; None where some cannot."""
+    """Return arguments that are valid outside the loop, each xs or the same for all layers; None if some are not."""
     beside = [walk for walk in loop.walks if walk is not layer]
     walked = [walk.target.id for walk in beside if isinstance(walk.target, ast.Name)]
     if len(set(walked)) != len(beside):
@@ -62,16 +62,15 @@ def _arguments(
             arguments.append(Argument(name, keyword, axis=0))
             used.append(name)
         elif set(reads(value)) & own or flow([value]).bound:
-            return None  # it differs from layer to layer, or binds a name: a local function says so better
+            return None  # it differs by layer, or binds a name: a local function is clearer
         else:
             arguments.append(Argument(loop.code(value), keyword))
-    # An xs that no argument uses still counts the iterations of `zip`, and one used twice is walked once.
+    # An xs that no argument uses still limits the iterations of `zip`, and one used twice is iterated over once.
     return tuple(arguments) if sorted(used) == sorted(walked) else None
 
 
 def only_sums(loop: Loop, carry: Sequence[str]) -> bool:
-    """Whether every name of the carry is added to, by `total += y` or `total = total + y`, and not read otherwise: then
-    the layers are independent of one another."""
+    """True if the body only adds to its carries, by `total += y` or `total = total + y`: the layers are independent."""
     if loop.element is not None:
         return False
     return all(_is_sum(loop, name) for name in carry)
@@ -84,7 +83,7 @@ def _is_sum(loop: Loop, name: str) -> bool:
 
 
 def _terms(statement: ast.AST, name: str) -> Iterator[int]:
-    """How often a statement that adds to `name` mentions it: once, or twice where it is written out."""
+    """Yield how often a statement that adds to `name` mentions it: once for `+=`, else twice."""
     match statement:
         case ast.AugAssign(target=ast.Name(id=target), op=ast.Add()) if target == name:
             yield 1

@@ -1,8 +1,8 @@
-"""Lists, tuples and dicts that a loop's body adds to and does not read: what they collect can leave a scan as ys.
+"""Lists, tuples and dicts that a loop's body adds to and does not read: a scan can return the added values as ys.
 
-Inside of one layer's function the name stands for a new empty collection, and what a layer put into it is added to the
-outer one after the loop. So nothing may look at the outer one while the loop runs: from where the function makes it to
-the end of the loop, code only adds to it or compares it with None.
+In the function of one layer the name is a new empty collection, whose contents are added to the outer one after the
+loop. So no code may read the outer one while the loop runs: from its creation to the end of the loop, code only adds
+to it or compares it with None.
 """
 
 import ast
@@ -22,7 +22,7 @@ _NONE = "None"
 _MAKERS = frozenset("list tuple dict".split())
 _OTHER_KIND = "the body adds to it as to another kind of container"
 _NOT_NEW = "it is not shown to be a new list, tuple or dict of this function"
-# The ways to add to a kind of collection.
+# Ways to add to each kind of collection.
 _ADDS = {"list": (Adds.LIST, {"method", "plus"}), "tuple": (Adds.TUPLE, {"plus"}), "dict": (Adds.DICT, {"key"})}
 
 
@@ -42,10 +42,9 @@ class Growth:
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """The collections of a body, and why other names that it adds to are none.
+    """The collections of a body, and problems with other names that it adds to.
 
-    `keyed`: the keys of what is collected may differ from layer to layer. `values` are the expressions that are
-    collected.
+    `keyed`: the keys of a collection may differ by layer. `values` are the expressions that are collected.
     """
 
     collections: tuple[Collection, ...] = ()
@@ -59,7 +58,7 @@ class Collected:
 
 
 def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
-    """Return the collections of a loop; of one that gives the elements of a list only what is wrong with that list."""
+    """Return the collections of a loop; for one that yields the elements of a list, only the problems of that list."""
     collections: list[Collection] = []
     problems: list[Problem] = []
     values: dict[str, tuple[ast.expr, ...]] = {}
@@ -82,7 +81,7 @@ def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
 
 
 def _collection(loop: Loop, name: str, grown: Sequence[Growth], layers: frozenset[str]) -> Collection | str | None:
-    """The collection, or why it is none; None if the name is added to as numbers and arrays are."""
+    """Return the collection, or why there is none; None if the body adds to the name as to a number or an array."""
     kinds, since = _made(loop, name)
     if not kinds - {_NONE}:
         return None if all(each.how == "plus" for each in grown) else _NOT_NEW
@@ -106,9 +105,10 @@ def _collection(loop: Loop, name: str, grown: Sequence[Growth], layers: frozense
 
 
 def _made(loop: Loop, name: str) -> tuple[set[str], list[ast.AST]]:
-    """Return the kinds of container that a name may hold before the loop, empty if that is not shown.
+    """Return the kinds of container that a name may hold before the loop, empty if unknown.
 
-    With them the code that runs from its creation to the end of the loop, and the outermost loop that begins after it.
+    The second value is the code from its creation to the end of the loop: the statements, and the outermost loop that
+    starts after it.
     """
     nothing: tuple[set[str], list[ast.AST]] = (set(), [])
     if loop.scope.parent is None or name in {*loop.scope.globals, *loop.scope.nonlocals}:
@@ -129,7 +129,7 @@ def _made(loop: Loop, name: str) -> tuple[set[str], list[ast.AST]]:
 
 
 def _kind(loop: Loop, value: ast.expr) -> set[str]:
-    """Return the kinds of container that an expression may create; empty if that is not known."""
+    """Return the kinds of container that an expression may create; empty if unknown."""
     match value:
         case ast.List() | ast.ListComp() | ast.BinOp(left=ast.List(), op=ast.Mult()):
             return {"list"}
@@ -149,12 +149,12 @@ def _kind(loop: Loop, value: ast.expr) -> set[str]:
 
 
 def _is_element(node: ast.AST) -> TypeGuard[ast.Subscript]:
-    """True of `outs[-1]`, which keeps nothing of the list itself."""
+    """True for `outs[-1]`, which keeps no reference to the list itself."""
     return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and not isinstance(node.slice, ast.Slice)
 
 
 def _compared_with_none(name: str, *nodes: ast.AST) -> Iterator[ast.Name]:
-    """The places where code asks if there is a collection: `if caches is not None: caches.append(cache)`."""
+    """Yield the places where code tests for a collection: `if caches is not None: caches.append(cache)`."""
     for node in nodes_in(*nodes):
         match node:
             case ast.Compare(ast.Name(id=compared) as place, [ast.Is() | ast.IsNot()], [ast.Constant(value=None)]):
@@ -163,7 +163,7 @@ def _compared_with_none(name: str, *nodes: ast.AST) -> Iterator[ast.Name]:
 
 
 def _growths(statements: Sequence[ast.AST]) -> dict[str, list[Growth]]:
-    """Return the growths of each name in statements and in their blocks, nested functions left out."""
+    """Return the growths of each name in statements and their blocks, without nested functions."""
     grown: dict[str, list[Growth]] = {}
     for statement in statements_in(statements):
         for growth in _growth(statement):

@@ -1,7 +1,7 @@
-"""Statements that end an iteration of a loop early: in a function of one layer each is a `return`.
+"""Statements that end an iteration of a loop early: each becomes a `return` in the function of one layer.
 
-`continue` gives the carry as it is. After `break` and `return` no further layer is applied, so whether a layer is the
-last one must be known when it is traced: from its index, from what all layers share, from its static fields.
+`continue` returns the current carry. After `break` and `return` no further layer is applied, so tracing must know
+which layer is the last one: from its index, from values that all layers share, or from its static fields.
 """
 
 import ast
@@ -20,7 +20,7 @@ Leaving = ast.Break | ast.Continue | ast.Return
 
 @dataclass(frozen=True, eq=False)
 class Exit:
-    """One early exit: the statement, and the conditions that it stands under, the outermost first."""
+    """One early exit: the statement, and the conditions around it, outermost first."""
 
     node: Leaving
     conditions: tuple[ast.expr, ...]
@@ -36,7 +36,7 @@ def exits_of(
 ) -> Iterator[Exit]:
     """Yield the statements of a loop's body that end an iteration of it early.
 
-    `inner`: the statements are those of a loop in it, whose `break` and `continue` are its own.
+    `inner`: the statements belong to a nested loop, which has its own `break` and `continue`.
     """
     for node in statements:
         match node:
@@ -56,7 +56,7 @@ def exits_of(
 def exit_problems(
     loop: Loop, exits: Sequence[Exit], bound: Set[str], layers: Set[str], collects: bool
 ) -> Iterator[Problem]:
-    """Yield the exits that a function of one layer cannot take over; `bound` are the names that the body binds."""
+    """Yield the exits that a function of one layer cannot have; `bound` are the names that the body binds."""
     body, node = loop.body[0], loop.node
     index = set(target_names(loop.index.target)) if loop.index is not None else set()
     traced = (set(loop.targets) - index) | bound
@@ -74,7 +74,7 @@ def exit_problems(
 
 
 def _values_in(test: ast.AST, layers: Set[str]) -> Iterator[str]:
-    """The names in a condition whose value it needs; fields of layers and `hasattr(layer, "last")` are static."""
+    """Yield the names in a condition whose value it needs; fields of layers and `hasattr(layer, "last")` are static."""
     if isinstance(test, ast.Name):
         yield test.id
     if called(test) in _STATIC_CALLS or (isinstance(test, ast.Attribute) and dotted(test) and root(test) in layers):

@@ -1,4 +1,4 @@
-"""Problems of the head of a loop: of the iteration over its layers, of the other iterations, and of its counter."""
+"""Problems in the head of a loop: its layers, its other iterables, and its counter."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _MAKE_LIST = "make an array or a list of it before the loop"
 
 
 def head_problems(loop: Loop, layer: Walk) -> Iterator[Problem]:
-    """The problems of a head, given which of its walks is the layers."""
+    """Yield the problems of a head whose layers are the elements of `layer`."""
     if layer.order is Order.OTHER:
         way = code(loop.module, layer.source)
         yield Problem("SCN213", f"the loop walks `{way}`, which does not show the layers as a list", layer.source)
@@ -64,7 +64,7 @@ def _counter_problems(loop: Loop) -> Iterator[Problem]:
 
 
 def _binds_names(target: ast.expr) -> bool:
-    """True if a target binds names and does nothing else."""
+    """True if a target only binds names."""
     return not any(isinstance(each, ast.Attribute | ast.Subscript) for each in nodes_in(target))
 
 

@@ -1,7 +1,7 @@
-"""Names that a loop's body computes anew in every iteration and that are read after the loop: their last values.
+"""Names that every iteration recomputes and that are read after the loop: their last values.
 
-Such a name can be one more carry, which no layer reads. Before the first layer it is whatever the name stood for, so
-that an empty list, or a layer that computes no such value, leaves it as the loop does.
+Such a name can be one more carry, which no layer reads. It starts with the value before the loop, so that an empty
+list, or a layer that does not compute it, leaves it unchanged as in the loop.
 """
 
 import ast
@@ -17,7 +17,7 @@ from scanify.analysis.lower.scope import FUNCTIONS, ancestors
 
 @dataclass(frozen=True)
 class LastValues:
-    """`names` are the names, `unset` those of them that have no value before the loop."""
+    """`names` are the names, `unset` the subset without a value before the loop."""
 
     names: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ def last_values(loop: Loop, names: Names, carried: Sequence[str], after: Mapping
 
 
 def _set_elsewhere(loop: Loop, name: str) -> bool:
-    """Whether a loop around may bring back a value that the name is given below."""
+    """True if an enclosing loop binds the name outside this loop, so that the value may come back."""
     for above in ancestors(loop.module, loop.node):
         if isinstance(above, FUNCTIONS):
             break

@@ -1,6 +1,6 @@
-"""The dataflow of one block: the names that it reads before it binds them, and those that it binds.
+"""The dataflow of one block: the names that it reads before it binds them, and the names that it binds.
 
-The answer errs on the safe side: a name counts as read first unless it is bound on every path that leads to the read.
+The answer is conservative: a name counts as read first unless it is bound on every path that leads to the read.
 """
 
 import ast
@@ -18,8 +18,8 @@ _SUPPRESSING = frozenset(("suppress", "raises"))
 class Names:
     """`read_first`: names read before they are definitely bound, in order, each with the first such node.
 
-    `bound`: names that may be bound, each with the first node that does. `definite`: names bound on every path that
-    reaches the end. `ends`: no path reaches the end. `exits`: for each `break` and `continue` the names that are
+    `bound`: names that may be bound, each with the first node that binds it. `definite`: names bound on every path that
+    reaches the end. `ends`: no path reaches the end. `exits`: for each `break` and `continue`, the names that are
     definite there. `deleted`: names that some path unbinds; they are never definite again.
     """
 
@@ -43,12 +43,12 @@ class Names:
         self.deleted.add(name)
 
     def fork(self, exits: list[set[str]]) -> "Names":
-        """Return a path that may not be taken: all of what it reads and binds is seen, nothing is definite after it."""
+        """Return a path that may not be taken: its reads and bindings count, but none is definite after it."""
         return Names(self.read_first, self.bound, set(self.definite), exits=exits, deleted=self.deleted)
 
 
 def flow(statements: Iterable[ast.AST]) -> Names:
-    """Return the dataflow of statements (or expressions) that run one after another."""
+    """Return the dataflow of statements (or expressions) that run in sequence."""
     names = Names()
     _block(statements, names)
     names.definite -= names.deleted
@@ -56,7 +56,7 @@ def flow(statements: Iterable[ast.AST]) -> Names:
 
 
 def reads(*nodes: ast.AST) -> dict[str, ast.AST]:
-    """Return the free names that evaluating some expressions (or definitions) reads, in order."""
+    """Return the free names that evaluating expressions (or definitions) reads, in order."""
     return flow(nodes).read_first
 
 
@@ -87,7 +87,7 @@ def _maybe(nodes: Iterable[ast.AST], names: Names, *, own_exits: bool = False) -
 
 
 def _branches(names: Names, *branches: Sequence[ast.AST]) -> None:
-    """Visit branches of which one runs."""
+    """Visit branches, exactly one of which runs."""
     paths = [names.fork(names.exits) for _ in branches]
     for path, branch in zip(paths, branches, strict=True):
         _block(branch, path)
@@ -172,7 +172,7 @@ def _compound(node: ast.AST, names: Names) -> None:
 
 
 def _suppresses(manager: ast.expr) -> bool:
-    """True if a manager of a `with` is known to catch exceptions: the block may stop anywhere."""
+    """True if a context manager is known to catch exceptions: the block may stop anywhere."""
     called = manager.func if isinstance(manager, ast.Call) else manager
     return (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) in _SUPPRESSING
 
@@ -199,7 +199,7 @@ def _expression(node: ast.expr, names: Names) -> None:
 
 
 def _nested(names: Names, inner: Names, own: set[str]) -> None:
-    """Read from around a nested scope what it reads and does not bind itself."""
+    """Read the free names of a nested scope."""
     for name, node in inner.read_first.items():
         if name not in own:
             names.read(name, node)

@@ -1,7 +1,7 @@
-"""Values that the caller passes as one per layer and gets back as one per layer, such as the caches of a decoder.
+"""Values that the caller passes and gets back one per layer, such as the caches of a decoder.
 
-A scan copies them into a stack and out of it in each call, which can take many times as long as layers that decode one
-token.
+A scan copies them into a stack and out of it in each call, which can take many times as long as layers that decode
+one token.
 """
 
 import ast
@@ -21,9 +21,9 @@ _COST = (
 
 
 def round_trips(shape: LoopShape) -> Iterator[str]:
-    """Yield the obligation of a loop whose values come and go as one per layer; none of other loops.
+    """Yield the obligation of a loop whose values come and go one per layer.
 
-    Layers that scan over time themselves take much longer than a copy of the states that they begin with.
+    Layers that scan over time themselves take much longer than a copy of their initial states, so they get none.
     """
     loop, first = shape.loop, len(shape.xs) - len(shape.beside)
     calls = [each for each in nodes_in(*loop.body) if isinstance(each, ast.Call)]
@@ -45,7 +45,7 @@ def round_trips(shape: LoopShape) -> Iterator[str]:
 
 
 def _taken(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The values of one layer that a body takes from a container: `caches[layer.name]`, `caches.get(i)`."""
+    """Yield the values of one layer that a body takes from a container: `caches[layer.name]`, `caches.get(i)`."""
     for node in nodes_in(*loop.body):
         match node:
             case ast.Subscript(holder, key, ast.Load()) | ast.Call(ast.Attribute(holder, "get"), [key, *_]) if names_in(
@@ -55,7 +55,7 @@ def _taken(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _is_passed(shape: LoopShape, node: ast.expr) -> bool:
-    """True if a container may hold values that come one by one, from a caller or from the step before."""
+    """True if a container may hold one value per layer, from a caller or from the step before."""
     function = shape.loop.scope.function
     names = names_in([node])
     for name in names & function.locals:

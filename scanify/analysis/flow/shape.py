@@ -1,11 +1,10 @@
-"""A loop as a transformation, as far as its syntax and the dataflow of its body say it, given which walk is the layers.
+"""A loop as a transformation, from its syntax and the dataflow of its body, given the walk over its layers.
 
     shape_of(loop, layer)
 
-What is carried, what is walked beside the layers, what all layers share, what is collected, how it ends, what is read
-of it afterwards; and the problems that need no values and no effects to be seen. Values (which names hold arrays or
-modules, what a carry begins with in the end) and effects are for the interpreter: `starts`, `concretized` and
-`read_after` are what it needs from here.
+The shape has the carry, xs, names shared by all layers, ys, exits and reads after the loop, and the problems that are
+visible without values and effects. The interpreter finds values (names that hold arrays or modules, the initial
+carry) and effects; from here it reads `starts`, `concretized` and `read_after`.
 """
 
 import ast
@@ -33,20 +32,16 @@ __all__ = ["LoopShape", "Problem", "shape_of"]
 @dataclass(frozen=True, eq=False)
 class LoopShape:
     """The carries, xs, ys and problems of one loop, with `layer` as its layers.
-
-    `layer_names` are the names of a layer: several where it is a tuple that the head takes apart.
-    `carry`: names that are read before they are written, and written; behind them `last`, names that the body computes
-    anew and that are read after the loop, of which `unset` have no value before it.
-    `xs`: what is walked beside the layers as texts, the index first where it is one of them (`index`); `beside` are the
-    walks of the others, in the same order.
-    `broadcast`: names of the function around that every layer reads alike. `captured`: the free names of the body that
-    are bound in scopes further out, or nowhere.
-    `rebound`: targets that the body assigns to; in a function of one layer they are simply locals.
-    `collections`: what leaves as ys; `collected` has more about them.
-    `exits`: early ends of an iteration, those of `problems` among them. `read_after`: names that are read after the
-    loop with the values it leaves, with the place. `concretized`: names of the body whose values Python needs, with the
-    expression that needs it. `starts`: the expressions that each carry may begin with, as far as assignments say so.
-    `applies_layer`: the body reads a layer at all.
+     `layer_names` are the names of a layer: several if it is a tuple that the head unpacks. `carry`: names that are
+    read before they are written, and written; then `last`, names that the body recomputes and that are read after the
+    loop, of which `unset` have no value before it. `xs`: the texts of the other iterables, starting with the index if
+    it is one of them (`index`); `beside` are the walks of the others, in the same order. `broadcast`: names of the
+    enclosing function that every layer reads alike. `captured`: free names of the body that are bound in outer scopes,
+    or nowhere. `rebound`: targets that the body assigns to; in a function of one layer they are simply locals.
+    `collections`: the ys; `collected` has more about them. `exits`: early ends of an iteration, including those in
+    `problems`. `read_after`: names whose values from the loop are read after it, with the place. `concretized`: names
+    of the body whose values Python needs, with the expression that needs it. `starts`: the expressions that each carry
+    may start with, as far as assignments show. `applies_layer`: the body reads a layer at all.
     """
 
     loop: Loop
@@ -94,12 +89,12 @@ class LoopShape:
 
     @property
     def ends_early(self) -> bool:
-        """Whether the loop may end before its last layer."""
+        """True if the loop may end before its last layer."""
         return bool(self.exit_words - {"continue"})
 
 
 def shape_of(loop: Loop, layer: Walk) -> LoopShape:
-    """Read the body of a loop whose layers are what `layer` walks."""
+    """Read the body of a loop whose layers are the elements of `layer`."""
     names, targets = flow(loop.body), loop.targets
     layers = frozenset(target_names(layer.target))
     read = tuple(name for name in names.read_first if name in names.bound and name not in targets)
@@ -149,13 +144,13 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
 
 
 def _bound_anew(names: Names, gathered: Collected, targets: Sequence[str]) -> Names:
-    """The dataflow without the names that are collected, and those that the head binds anew in every iteration."""
+    """Return the dataflow without collections and without targets of the head."""
     bound = {name: node for name, node in names.bound.items() if name not in (*gathered.names, *targets)}
     return Names(names.read_first, bound, names.definite, names.ends, names.exits)
 
 
 def _locals_around(loop: Loop) -> set[str]:
-    """The names that are local to the functions and comprehensions around a loop, without that of the instance."""
+    """Return the local names of the functions and comprehensions around a loop, except the instance's."""
     scopes = [scope for scope in loop.scope.chain() if scope.parent is not None and not scope.is_class]
     return {name for scope in scopes for name in scope.locals} - {loop.scope.self_name or ""}
 
@@ -163,7 +158,7 @@ def _locals_around(loop: Loop) -> set[str]:
 def _without_carry(
     loop: Loop, gathered: Collected, exits: Sequence[Exit], others: Sequence[Problem]
 ) -> Iterator[Problem]:
-    """Why a loop over independent layers is neither a fold nor a map, where nothing else says so."""
+    """Yield why a loop over independent layers is neither a fold nor a map, unless another problem explains it."""
     reason = "no value goes from one layer to the next"
     if not gathered.names and all(each.rule == "SCN209" for each in others):
         yield Problem("SCN210", reason, loop.node)
@@ -177,12 +172,12 @@ def _without_carry(
 
 
 def _appended_once(loop: Loop, one: Collection) -> bool:
-    """True if a body appends one element to a list in each iteration, whatever happens in it."""
+    """True if a body appends exactly one element to a list in each iteration, on every path."""
     appends = [each for each in loop.body if appended_to(each, one.name) is not None]
     return one.adds is Adds.LIST and one.surely and len(appends) == len(mentions(one.name, *loop.body)) == 1
 
 
-# -- what speaks against it ------------------------------------------------------------------------------------------
+# -- problems --------------------------------------------------------------------------------------------------------
 
 
 def _problems(
@@ -219,7 +214,7 @@ def _problems(
 
 
 def _walruses(loop: Loop) -> list[Problem]:
-    """Names that `:=` binds in an expression that becomes a function of its own."""
+    """Return a problem for each name that `:=` binds in an expression that becomes a function."""
     bound = flow([loop.element]).bound if loop.element is not None else {}
     return [
         Problem("SCN212", f"`{name}` is assigned by `:=` for code around the element", node)

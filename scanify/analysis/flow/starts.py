@@ -1,4 +1,4 @@
-"""What the carries of a loop are before the first layer, and of which names its body needs the value."""
+"""Initial values of the carries of a loop, and names of its body whose values Python needs."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ _CONVERSIONS = frozenset("bool int float str range round".split())
 
 
 class Starts:
-    """What the names of one loop's function hold before the loop, as far as assignments there show it."""
+    """Values that names of the loop's function hold before the loop, as far as assignments show."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop, self.scope = loop, loop.scope.function
@@ -23,13 +23,13 @@ class Starts:
         self.body: Sequence[ast.AST] = [] if isinstance(node, ast.Lambda) else getattr(node, "body", [])
 
     def values(self, name: str) -> tuple[ast.expr, ...]:
-        """The values that a name may be assigned before the loop, in source order; those of tuples by their place."""
+        """Return the values that a name may be assigned before the loop, in source order, with tuples unpacked."""
         start, module = self.loop.place.span.start, self.loop.module
         before = (each for each in assignments(self.body, name) if module.span(each).end <= start)
         return tuple(value for statement in before for value in value_given(statement, name))
 
     def defined(self, name: str) -> bool:
-        """True if something outside of the loop may give a name its value before the first layer."""
+        """True if code outside the loop may give a name its value before the first layer."""
         if name in self.scope.params:
             return True
         module, start = self.loop.module, self.loop.place.span.start
@@ -45,7 +45,7 @@ class Starts:
 
 
 def start_problems(loop: Loop, starts: Starts, read: Sequence[str], names: Names) -> Iterator[Problem]:
-    """Carries that have no value before the first layer, and carries that start empty."""
+    """Yield carries that have no value before the first layer, and carries that start empty."""
     for name in read:
         node = names.read_first.get(name)
         if node is None:
@@ -62,18 +62,18 @@ def _is_empty(value: ast.expr) -> bool:
     )
 
 
-# -- what Python itself needs the value of -----------------------------------------------------------------------------
+# -- values that Python itself needs -----------------------------------------------------------------------------------
 
 
 def concretized(loop: Loop) -> Iterator[tuple[str, ast.expr]]:
-    """The names whose values Python itself needs in a body, each with the expression that needs it."""
+    """Yield the names whose values Python itself needs in a body, each with the expression that needs it."""
     for test in _tests_in(*loop.body):
         for name in dict.fromkeys(_by_value(test)):
             yield name, test
 
 
 def _tests_in(*nodes: ast.AST) -> Iterator[ast.expr]:
-    """The expressions whose value Python itself needs: conditions, and what is converted to a number or counted to."""
+    """Yield the expressions whose value Python itself needs: conditions, conversions to numbers, and counts."""
     for each in nodes_in(*nodes):
         match each:
             case ast.If() | ast.IfExp() | ast.While() | ast.Assert():
@@ -90,7 +90,7 @@ def _tests_in(*nodes: ast.AST) -> Iterator[ast.expr]:
 
 
 def _by_value(test: ast.AST) -> Iterator[str]:
-    """The names in a condition that stand for their values: not `x` of `x.ndim`, or of `isinstance(x, tuple)`."""
+    """Yield the names in a condition whose values it needs: not `x` in `x.ndim`, or in `isinstance(x, tuple)`."""
     if isinstance(test, ast.Name):
         yield test.id
     identity = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot)

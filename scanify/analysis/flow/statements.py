@@ -1,4 +1,4 @@
-"""The statements of a block of code with those in it, and what they give to names."""
+"""The statements of a block of code, including nested ones, and the values that they bind to names."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from scanify.analysis.lower.bound import BLOCKS, bound_by
 
 
 def statements_in(statements: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """All statements of a block and of the blocks in it, in source order, without those of nested definitions."""
+    """Yield all statements of a block and of the blocks in it, in source order, without nested definitions."""
     for statement in statements:
         yield statement
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -18,7 +18,7 @@ def statements_in(statements: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def blocks_in(block: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
-    """A block and the blocks in it, without those of nested definitions."""
+    """Yield a block and the blocks in it, without nested definitions."""
     yield block
     for statement in block:
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -29,12 +29,12 @@ def blocks_in(block: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
 
 
 def assignments(statements: Sequence[ast.AST], name: str) -> list[ast.AST]:
-    """Every statement, at any depth of blocks but not in nested functions, that binds a plain name."""
+    """Return every statement, at any depth of blocks but not in nested functions, that binds a plain name."""
     return [statement for statement in statements_in(statements) if name in bound_by(statement)]
 
 
 def value_given(statement: ast.AST, name: str) -> list[ast.expr]:
-    """What of its value an assignment gives to a name, where that can be seen."""
+    """Return the values that an assignment binds to a name; empty if unknown."""
     match statement:
         case ast.Assign():
             pairs = [pair for target in statement.targets for pair in given_to(target, statement.value)]
@@ -46,7 +46,7 @@ def value_given(statement: ast.AST, name: str) -> list[ast.expr]:
 
 
 def given_to(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Each target and what it is given, one pair for each where several values go to several targets."""
+    """Return pairs of target and value, one for each target if several values are unpacked into several targets."""
     if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
         return [(target, value)]
     elements = (*target.elts, *value.elts)
@@ -56,7 +56,7 @@ def given_to(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr
 
 
 def appended_to(statement: ast.AST, name: str) -> ast.expr | None:
-    """Return the one element that a statement adds to the end of a list, None if it does anything else."""
+    """Return the one element that a statement appends to a list, None if it does anything else."""
     match statement:
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=found), "append"), [value], [])) | ast.AugAssign(
             ast.Name(id=found), ast.Add(), ast.List(elts=[value])

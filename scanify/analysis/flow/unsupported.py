@@ -28,7 +28,7 @@ _NUMBER_TYPES = frozenset("int float bool complex Number Integral Real ndarray g
 
 
 def unsupported(loop: Loop) -> Iterator[Problem]:
-    """The statements of a body that cannot stand in a function of one layer, in source order."""
+    """Yield the statements of a body that are not possible in a function of one layer, in source order."""
     for statement in statements_in(loop.body):
         match statement:
             case ast.Global() | ast.Nonlocal():
@@ -52,7 +52,7 @@ def unsupported(loop: Loop) -> Iterator[Problem]:
 
 
 def _leaving(statement: ast.AST) -> Iterator[Problem]:
-    """`yield` and `await` in the expressions of one statement."""
+    """Yield each `yield` and `await` in the expressions of one statement."""
     waiting = [statement]
     while waiting:
         node = waiting.pop()
@@ -66,7 +66,7 @@ def _leaving(statement: ast.AST) -> Iterator[Problem]:
 
 
 def number_types(loop: Loop, own: frozenset[str]) -> Iterator[Problem]:
-    """The places where a body asks if a value is a Python number; `own` are the names that the loop binds."""
+    """Yield the places where a body tests if a value is a Python number; `own` are the names that the loop binds."""
     for node in nodes_in(*loop.body):
         match node:
             case ast.Call(func=ast.Name("isinstance"), args=[value, cls]) if dotted(value) in own:
