@@ -1,5 +1,6 @@
-"""Remarks on stacks and scans that are there already: code that hardly computes what its author means.
+"""Remarks on existing stacks and scans: code that hardly computes what its author means.
 
-`find` looks at each file that has a telling word, through a `view` of it; `stacks` knows which objects hold several
-layers in one array, `keys` which expressions are one random key; `scans` has one file for each rule about a scan.
+`find` checks each file that contains a telling word, through a `view` of it; `stacks` recognises objects that hold
+several layers in one array, `keys` expressions that are one random key; `scans` has one file for each rule about a
+scan.
 """

@@ -24,7 +24,7 @@ from scanify.source.file import Source
 
 Rule = Callable[[View, ast.Call], Iterator[Remark]]
 _OF_SCANS: tuple[Rule, ...] = (one_key.remarks, sliced.remarks)
-# The rules about calls of a function, by the last part of its name.
+# Rules about calls of a function, by the last part of its name.
 _RULES: dict[str, tuple[Rule, ...]] = {
     "scan": (*_OF_SCANS, remat_around.remarks, shared_weights.remarks),
     "remat_scan": (shared_weights.remarks,),
@@ -40,7 +40,7 @@ _OF_STACKS: dict[str, tuple[Rule, ...]] = {
 
 
 def remarks_on(asked: Sequence[Source], index: Index) -> tuple[Remark, ...]:
-    """Return the remarks on the files that are asked about, in order of their places."""
+    """Return the remarks on some files of a project, in order of their places."""
     project = ProjectFacts.of(index)
     stacks = any(may_know_stacks(source.text) for path in index.paths if (source := index.source(path)) is not None)
     found: dict[Remark, None] = {}
@@ -52,7 +52,7 @@ def remarks_on(asked: Sequence[Source], index: Index) -> tuple[Remark, ...]:
 
 
 def _to_apply(module: Module, *, stacks: bool) -> Iterator[tuple[ast.Call, Rule]]:
-    """Yield the calls of a file with the rules that may be about them; `stacks` is true if the project knows stacks."""
+    """Yield the calls of a file with the rules that may apply; `stacks` is true if the project uses stacks."""
     rules = _RULES | (_OF_STACKS if stacks else {})
     for statement in by_kind(module.tree)[ast.Assign] if stacks else ():
         match statement:
@@ -74,7 +74,7 @@ def _last_name(function: ast.expr) -> str:
 
 
 def _is_silenced(index: Index, remark: Remark) -> bool:
-    """True if a comment asks that the remark is not made."""
+    """True if a comment silences the remark."""
     module = index.module_at(remark.place.path)
     comments = about_span(module, remark.place.span) if module is not None else ()
     return any(each.codes is None or each.names(remark.rule) for each in comments)

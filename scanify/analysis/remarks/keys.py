@@ -1,4 +1,4 @@
-"""Expressions that are one random key, or a plain array, by their syntax and by names."""
+"""Recognise one random key, or a plain array, by the syntax and names of an expression."""
 
 import ast
 import re
@@ -9,8 +9,8 @@ from scanify.analysis.lists.home import is_none
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.remarks.view import View, bindings
 
-_DEEPEST = 8  # names and calls that are made of one another
-# `key_mask` is no key, and `sort_key` is no random one.
+_DEEPEST = 8  # nested names and calls
+# `key_mask` is not a key, and `sort_key` is not a random one.
 _OF = r"(drop\w*|sampl\w*|noise|init|random|prng|layers?|model|train\w*|step)_"
 _ONE_KEY = re.compile(rf"(\w+_)?rng\d*|({_OF})?(sub)?key\d*")
 _MANY_KEYS = re.compile(rf"(\w+_)?rngs\d*|({_OF})?(sub)?keys\d*")
@@ -19,7 +19,7 @@ _MAKES_KEY = frozenset(f"jax.random.{name}" for name in "key PRNGKey fold_in clo
 
 
 def is_one_key(view: View, node: ast.expr, depth: int = 0) -> bool:
-    """True if an expression is shown to be one random key. A parameter may be shown to be one by its name."""
+    """True if an expression is known to be one random key. The name of a parameter can be evidence."""
     match node:
         case _ if depth > _DEEPEST:
             return False
@@ -51,7 +51,7 @@ def _binds_key(view: View, name: ast.Name, statement: ast.AST, value: ast.expr |
 
 
 def _is_declared_key(view: View, parameter: ast.arg, names: re.Pattern[str]) -> bool:
-    """True if a parameter is annotated as a key, or has one of some names and no annotation but an array's."""
+    """True if a parameter is annotated as a key, or has one of some names and at most an array annotation."""
     said = _type(parameter.annotation)
     attends = any(each.arg in _OF_ATTENTION for each in parameters(next(view.functions_around(parameter))))
     called_key = (not said or said in ARRAY_TYPES) and names.fullmatch(parameter.arg) is not None and not attends
@@ -59,7 +59,7 @@ def _is_declared_key(view: View, parameter: ast.arg, names: re.Pattern[str]) -> 
 
 
 def _are_keys(view: View, node: ast.expr, depth: int) -> bool:
-    """True if an expression is shown to be several keys."""
+    """True if an expression is known to be several keys."""
     if isinstance(node, ast.Call):
         return view.called(node.func) == "jax.random.split"
     match bindings(view.module, node) if isinstance(node, ast.Name) and depth <= _DEEPEST else []:
@@ -70,7 +70,7 @@ def _are_keys(view: View, node: ast.expr, depth: int) -> bool:
 
 
 def is_array_parameter(view: View, name: ast.Name) -> bool:
-    """True for a parameter that is annotated as a plain array and not bound again."""
+    """True for a parameter that is annotated as a plain array and never rebound."""
     match bindings(view.module, name):
         case [(ast.arg(annotation=annotation), _)]:
             return _type(annotation) in ARRAY_TYPES
@@ -79,7 +79,7 @@ def is_array_parameter(view: View, name: ast.Name) -> bool:
 
 
 def _type(annotation: ast.expr | None) -> str:
-    """Return the last name of the type that an annotation allows beside None; `|` for several types."""
+    """Return the last name of the type that an annotation allows besides None; `|` for several types."""
     options = [each for each in options_of(annotation) if not is_none(each)]
     names = {last_name(each.value if isinstance(each, ast.Subscript) else each) for each in options}
     return names.pop() if len(names) == 1 else "|" * bool(names)

@@ -1,4 +1,4 @@
-"""Code that looks at leaves and that an optimiser runs over a tree which is known to hold a stack."""
+"""Code that inspects leaves and that an optimiser runs over a tree known to hold a stack."""
 
 import ast
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _REMEDIES = {
 
 
 def remarks(view: View, init: ast.Call) -> Iterator[Remark]:
-    """`optimizer.init(params)` of parameters that hold a stack."""
+    """Check `optimizer.init(params)`, with parameters that hold a stack."""
     match init:
         case ast.Call(func=ast.Attribute(value=optimizer, attr="init"), args=[tree], keywords=[]):
             readers = _run_by(view.project, view.module, optimizer) if _holds_stack(view, tree) else ()
@@ -41,7 +41,7 @@ def remarks(view: View, init: ast.Call) -> Iterator[Remark]:
 
 
 def _holds_stack(view: View, node: ast.expr, depth: int = 0) -> bool:
-    """True if an expression is shown to be a tree with a stack of layers in it."""
+    """True if an expression is known to be a tree with a stack of layers in it."""
     if kind_of(view.project, view.module, node) is not None:
         return True
     owner = class_of(view.project, view.module, node)
@@ -64,7 +64,7 @@ def _holds_stack(view: View, node: ast.expr, depth: int = 0) -> bool:
 
 
 def _class_holds(project: ProjectFacts, owner: Definition, depth: int = 0) -> bool:
-    """True if objects of a class hold a stack, in a field or in an object that a field is declared to hold."""
+    """True if objects of a class hold a stack, in a field or in an object of a field's declared class."""
     fields = project.classes.fields(owner)
     stores = (each for each in nodes_in(owner.node) if isinstance(each, ast.Attribute))
     stored = {each.attr for each in stores if isinstance(each.ctx, ast.Store)}
@@ -76,7 +76,7 @@ def _class_holds(project: ProjectFacts, owner: Definition, depth: int = 0) -> bo
 
 
 def _run_by(project: ProjectFacts, module: Module, optimizer: ast.expr) -> Iterator[Reader]:
-    """Yield the readers among what an optimiser is made of: its parts, its masks and labels, and what those call."""
+    """Yield the readers in an optimiser: in its parts, its masks and labels, and the functions that they call."""
     index = project.index
     seen: set[ast.AST] = set()
     waiting: list[tuple[Module, ast.AST]] = [(module, optimizer)]

@@ -1,4 +1,4 @@
-"""Expressions that are stacks of layers, by how they are made or declared."""
+"""Recognise stacks of layers by their construction or declaration."""
 
 import ast
 
@@ -13,11 +13,11 @@ from scanify.analysis.remarks.view import bindings
 STACKED, ARRAY_STACKED, BLOCK_SEQ = "Stacked", "ArrayStacked", "BlockSeq"
 _KINDS = (STACKED, ARRAY_STACKED, BLOCK_SEQ)
 _PACKAGES = ("haliax", "scanify", "levanter")
-_DEEPEST = 5  # names and fields that are given one another
+_DEEPEST = 5  # chained names and fields
 
 
 def kind_of(project: ProjectFacts, module: Module, node: ast.expr, depth: int = 0) -> str | None:
-    """Return the kind of stack that an expression is; None if it is not shown to be one."""
+    """Return the kind of stack that an expression is; None if it is not known to be one."""
     match node:
         case _ if depth > _DEEPEST:
             return None
@@ -55,7 +55,7 @@ def field_kind(project: ProjectFacts, owner: Definition, attribute: str, depth: 
 
 
 def _kind_named(project: ProjectFacts, module: Module, name: str | None) -> str | None:
-    """Return what kind of a stack a class is, by its name in a file: `hnn.Stacked`, `ArrayStacked`."""
+    """Return the kind of stack that a class name in a file refers to: `hnn.Stacked`, `ArrayStacked`."""
     found = project.index.resolve(module, name) if name is not None else None
     if not isinstance(found, External) or found.qualname.partition(".")[0] not in _PACKAGES:
         return None

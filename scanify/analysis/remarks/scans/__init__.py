@@ -1,1 +1,1 @@
-"""The rules about scans over layers, one file each: `remarks` yields what is wrong with one call."""
+"""Rules about scans over layers, one file each: `remarks` yields the problems of one call."""

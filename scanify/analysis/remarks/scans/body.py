@@ -1,4 +1,4 @@
-"""The function that a scan runs for each layer: which of its names are the layer, the carry, or vary by layer."""
+"""The body of a scan over layers: the names that hold the layer or the carry, or that vary by layer."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +18,10 @@ _PRODUCTS = frozenset(f"jax.numpy.{name}" for name in ("dot", "matmul", "einsum"
 
 @dataclass(frozen=True, eq=False)
 class ScanBody:
-    """The function of a scan: `carry` and `element` are its parameters for the carry and for the layer, or its arrays,
-    with what goes along. `given` are the parameters that `partial` fills, with their values."""
+    """The body of a scan. `carry` and `element` are its parameters for the carry and for the layer (or its arrays).
+
+    `element` may hold more xs than the layer. `given` are the parameters that `partial` binds, with their values.
+    """
 
     view: View
     node: ast.FunctionDef | ast.Lambda
@@ -34,17 +36,17 @@ class ScanBody:
 
     @cached_property
     def layer(self) -> set[str]:
-        """The names of the element, and of what is computed from it."""
+        """The element's name, and the names computed from it."""
         return _computed_from({self.element}, self.nodes)
 
     @cached_property
     def bound(self) -> frozenset[str]:
-        """All names that the body binds, but for the parameters that `partial` fills."""
+        """All names that the body binds, except parameters that `partial` binds."""
         return inner_scope(self.view.module, self.node).locals - set(self.given)
 
     @cached_property
     def varying(self) -> set[str]:
-        """All names that may stand for something else in each layer."""
+        """All names whose value may differ by layer."""
         params = inner_scope(self.view.module, self.node).params
         return _computed_from({*params} - set(self.given), self.nodes)
 
@@ -62,7 +64,7 @@ class ScanBody:
         return any(self.calls_of_layers()) or any(map(self._multiplies, self.nodes))
 
     def _multiplies(self, node: ast.AST) -> bool:
-        """`x @ w`, `jnp.dot(x, layer["w"])`: in a scan over steps of time the weights come from around."""
+        """True for `x @ w`, `jnp.dot(x, layer["w"])`: in a scan over time the weights come from outside the body."""
         match node:
             case ast.BinOp(left=left, op=ast.MatMult(), right=right):
                 parts = [left, right]
@@ -80,7 +82,7 @@ class ScanBody:
 
 
 def body_of(view: View, call: ast.Call) -> ScanBody | None:
-    """Return the body of `jax.lax.scan(f, x, xs)`, or of `stack.fold_via(f)`, if the project has it."""
+    """Return the body of `jax.lax.scan(f, x, xs)`, or of `stack.fold_via(f)`, if it is in the project."""
     if view.called(call.func) in LAX:
         function = argument(call, 0, "f")
         return _body(view, function, layer_first=False) if function is not None else None
@@ -112,7 +114,7 @@ def _body(view: View, function: ast.expr, *, layer_first: bool) -> ScanBody | No
 
 
 def _computed_from(names: set[str], nodes: Sequence[ast.AST]) -> set[str]:
-    """Return some names and those that are assigned what is computed from them."""
+    """Return some names, and all names assigned a value computed from them."""
     pairs: list[tuple[list[str], set[str]]] = []
     for node in nodes:
         match node:
@@ -120,6 +122,6 @@ def _computed_from(names: set[str], nodes: Sequence[ast.AST]) -> set[str]:
                 pairs.append((target_names(target), names_in([value])))
             case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
                 pairs.append((target_names(target), names_in([value])))
-    for _ in pairs:  # each may make another one reach further
+    for _ in pairs:  # each pass may extend the reach of another
         names = names.union(*(bound for bound, read in pairs if read & names))
     return names

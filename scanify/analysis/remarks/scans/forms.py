@@ -1,4 +1,4 @@
-"""The ways to write a scan over layers in jax, haliax, scanify and Flax."""
+"""Forms of a scan over layers in jax, haliax, scanify and Flax."""
 
 import ast
 
@@ -16,13 +16,13 @@ VIAS = ("fold_via", "scan_via")
 
 
 def function_of(view: View, call: ast.Call) -> str:
-    """Return the qualified name of the function of a call, or of `functools.partial(f, ...)`; empty if not known."""
+    """Return the qualified name of the function of a call, or of `functools.partial(f, ...)`; empty if unknown."""
     known = view.called(call.func)
     return view.called(call.args[0]) if known == "functools.partial" and call.args else known
 
 
 def applied_stack(view: View, call: ast.Call) -> ast.expr | None:
-    """Return what may be a stack in `stack.fold(x, ...)` and `stack.fold_via(f)(x, ...)`; None for other calls."""
+    """Return the possible stack in `stack.fold(x, ...)` and `stack.fold_via(f)(x, ...)`; None for other calls."""
     made = view.value(call.func)
     method = made.func if isinstance(made, ast.Call) else made
     names = VIAS if isinstance(made, ast.Call) else ("fold", "scan")

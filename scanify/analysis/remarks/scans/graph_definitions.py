@@ -1,4 +1,4 @@
-"""Stacks of Flax NNX layers that take the graph definition of the first for all."""
+"""Stacks of Flax NNX layers that use the graph definition of the first layer for all."""
 
 import ast
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _REMEDY = (
 
 
 def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
-    """`nnx.merge(graphdefs[0], jax.tree.map(lambda *x: jnp.stack(x), *states))` without a look at the others."""
+    """Check `nnx.merge(graphdefs[0], jax.tree.map(lambda *x: jnp.stack(x), *states))` without a comparison."""
     known = view.called(call.func)
     if not known.startswith("flax.nnx.") or not known.endswith("merge") or len(call.args) < 2:
         return
@@ -30,13 +30,13 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
 
 
 def _stacks(view: View, call: ast.Call) -> bool:
-    """`jax.tree.map(lambda *x: jnp.stack(x), *states)`"""
+    """True for `jax.tree.map(lambda *x: jnp.stack(x), *states)`."""
     mapped = KINDS.get(view.called(call.func)) == "map"
     return mapped and any(isinstance(each, ast.Starred) for each in call.args)
 
 
 def _is_of_first(view: View, definition: ast.expr) -> bool:
-    """`graphdefs[0]`, or a name that `nnx.split(layers[0])` was unpacked into."""
+    """True for `graphdefs[0]`, or a name unpacked from `nnx.split(layers[0])`."""
     match view.value(definition):
         case ast.Subscript(slice=ast.Constant()):
             return True
@@ -52,6 +52,6 @@ def _is_of_first(view: View, definition: ast.expr) -> bool:
 
 
 def _compares(node: ast.AST) -> bool:
-    """True if something is compared, or given to a function that may: `graphdef != graphdefs[0]`, `len(set(...))`."""
+    """True if code compares, or calls a function that may compare: `graphdef != graphdefs[0]`, `len(set(...))`."""
     by_function = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("set", "all", "any")
     return isinstance(node, ast.Compare) or by_function

@@ -1,4 +1,4 @@
-"""Stacks that are built from fewer keys than there are to be layers."""
+"""Stacks built from fewer keys than layers."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _VMAPS = frozenset("jax.vmap equinox.filter_vmap jax.pmap equinox.filter_pmap".s
 
 
 def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
-    """`eqx.filter_vmap(Block)(keys[1:-2])` of `keys = jax.random.split(key, n_blocks + 2)`: one block too few."""
+    """Check `eqx.filter_vmap(Block)(keys[1:-2])` with `keys = jax.random.split(key, n_blocks + 2)`: too few blocks."""
     for given in call.args:
         match given:
             case ast.Subscript(value=ast.Name() as keys, slice=ast.Slice(lower=first, upper=last, step=None)):
@@ -31,7 +31,7 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
 
 
 def _is_mapped(view: View, function: ast.expr) -> bool:
-    """True for `eqx.filter_vmap(Block)`, and for a function that is decorated with it."""
+    """True for `eqx.filter_vmap(Block)`, and for a function decorated with it."""
     made, found = view.value(function), view.body(function)
     if isinstance(made, ast.Call):
         return view.called(made.func) in _VMAPS
@@ -51,7 +51,7 @@ def _parts(view: View, keys: ast.expr) -> tuple[ast.expr, int] | None:
 
 
 def _number(bound: ast.expr | None) -> int | None:
-    """Return the number of a bound of a slice, of an index: 0 if there is none, None if it is no literal."""
+    """Return the number of an index or a slice bound: 0 if there is none, None if it is not a literal."""
     match bound:
         case None:
             return 0
@@ -64,7 +64,7 @@ def _number(bound: ast.expr | None) -> int | None:
 
 
 def _taken(view: View, given: ast.Subscript, keys: ast.Name) -> int:
-    """Return how many keys are taken by themselves, `keys[0]`, `keys[-1]`; 0 if another use may take any of them."""
+    """Return how many keys are used individually, `keys[0]`, `keys[-1]`; 0 if another use may read any of them."""
     found: set[int | None] = set()
     for name in names_read(next(view.functions_around(given), view.module.tree)):
         above = view.parent(name)

@@ -1,4 +1,4 @@
-"""Scans that give all layers one random key."""
+"""Scans that pass one random key to all layers."""
 
 import ast
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _SPLIT = "split the key, `jax.random.split(key, number_of_layers)`, and scan ove
 
 
 def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
-    """`jax.lax.scan(lambda x, layer: (layer(x, key=key), None), ...)`, `stack.fold_via(Block.__call__)(x, key=key)`."""
+    """Check `jax.lax.scan(lambda x, layer: (layer(x, key=key), None), ...)` and `stack.fold_via(f)(x, key=key)`."""
     body = body_of(view, call)
     if body is not None and body.view.module is view.module:
         yield from _captured(view, call, body)
@@ -26,7 +26,7 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
 
 
 def _captured(view: View, call: ast.Call, body: ScanBody) -> Iterator[Remark]:
-    """Yield a remark on a key from around the body that its layer is passed as it is."""
+    """Yield a remark on a key from outside the body that is passed to its layer unchanged."""
     for applied in _applying(body):
         for given in (*applied.args, *(each.value for each in applied.keywords)):
             names = list(names_read(given))
@@ -40,7 +40,7 @@ def _captured(view: View, call: ast.Call, body: ScanBody) -> Iterator[Remark]:
 
 
 def _applying(body: ScanBody) -> Iterator[ast.Call]:
-    """Yield the calls that apply a layer, and in a body that multiplies with its weights those that draw something."""
+    """Yield calls that apply a layer; if the body multiplies with its weights, also calls that may draw from a key."""
     yield from body.calls_of_layers()
     for node in body.nodes if body.over_layers else ():
         if isinstance(node, ast.Call):
@@ -50,7 +50,7 @@ def _applying(body: ScanBody) -> Iterator[ast.Call]:
 
 
 def _makes_keys(view: View, given: ast.expr) -> bool:
-    """True if an argument is a key itself, or one that is made of it."""
+    """True if an argument is a key itself, or one derived from it."""
     calls = [each for each in nodes_in(given) if isinstance(each, ast.Call)]
     return all(view.called(each.func).startswith("jax.random.") for each in calls)
 
@@ -69,7 +69,7 @@ def _shared(view: View, call: ast.Call) -> Iterator[Remark]:
 
 
 def _not_split(view: View, call: ast.Call) -> Iterator[Remark]:
-    """`nn.scan(Block, variable_axes={"params": 0}, split_rngs={"params": True, "dropout": False})`."""
+    """Check `nn.scan(Block, variable_axes={"params": 0}, split_rngs={"params": True, "dropout": False})`."""
     split = keyword(call, "split_rngs") if function_of(view, call) in LINEN else None
     if not isinstance(split, ast.Dict):
         return

@@ -1,4 +1,4 @@
-"""Rematerialisation policies that keep values by names which nothing attaches."""
+"""Rematerialisation policies that keep values by names that no code attaches."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ _REMEDY = "attach each name where its value is computed: `x = jax.ad_checkpoint.
 
 
 def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
-    """`save_only_these_names("attention")` in a project without `checkpoint_name(x, "attention")`."""
+    """Check `save_only_these_names("attention")` in a project without `checkpoint_name(x, "attention")`."""
     known = view.called(call.func)
     if known not in _ONLY and not known.endswith("ScanCheckpointPolicy"):
         return
@@ -27,7 +27,7 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
     given = [*(call.args if known in _ONLY else ()), *(each for each in lists if each is not None)]
     named = [each for part in given for each in nodes_in(part)]
     if any(isinstance(each, ast.Starred | ast.Name | ast.Attribute | ast.Call) for each in named):
-        return  # some names are not shown
+        return  # some names are unknown
     texts = {each.value: each for each in named if isinstance(each, ast.Constant) and isinstance(each.value, str)}
     missing = [name for name in texts if not _stands_elsewhere(view, call, name)]
     if missing:
@@ -37,7 +37,7 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
 
 
 def _stands_elsewhere(view: View, call: ast.Call, name: str) -> bool:
-    """Whether a text stands anywhere else in the project: whatever that does, it may attach the name."""
+    """True if a string occurs anywhere else in the project: that code may attach the name."""
     quoted = re.compile(rf"""(["']){re.escape(name)}\1""")
     span = view.module.span(call)
     for path in view.project.index.paths:

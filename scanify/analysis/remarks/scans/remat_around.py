@@ -1,4 +1,4 @@
-"""Rematerialisation around a scan over layers, where it saves next to nothing, in place of inside."""
+"""Rematerialisation around a scan over layers, where it saves next to nothing, instead of inside."""
 
 import ast
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _REPEATS = (ast.For, ast.While, ast.Lambda, *COMPREHENSIONS)
 
 
 def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
-    """`jax.checkpoint(lambda x: jax.lax.scan(f, x, layers)[0])`, `nn.remat(nn.scan(Block, ...))`."""
+    """Check `jax.checkpoint(lambda x: jax.lax.scan(f, x, layers)[0])`, `nn.remat(nn.scan(Block, ...))`."""
     known = function_of(view, call)
     if known in REMATS and call.args:
         inner = view.value(call.args[0])
@@ -38,7 +38,7 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
 
 
 def _is_rematerialised(view: View, function: ast.expr) -> bool:
-    """True if a function that is scanned, or a module that is lifted, is rematerialised, or calls what is."""
+    """True if a scanned function or a lifted module is rematerialised, or uses remat inside."""
     made, found = view.value(function), view.body(function)
     inside = nodes_in(*(each for each in (made, found and found.node) if isinstance(each, ast.AST)))
     return any(_is_remat(view, each) for each in inside if isinstance(each, ast.Call | ast.Name | ast.Attribute))
@@ -49,7 +49,7 @@ def _is_remat(view: View, node: ast.expr) -> bool:
 
 
 def _remat_of(view: View, function: ast.AST) -> ast.AST | None:
-    """Return what rematerialises a function that is called once: one of several parts saves what its parts keep."""
+    """Return the remat of a function that is called once; several calls would each save their intermediate values."""
     if isinstance(function, ast.FunctionDef):
         remat = next((each for each in function.decorator_list if _is_remat(view, each)), None)
         use = _only_use(view, view.module.tree, function.name)
@@ -69,8 +69,7 @@ def _only_use(view: View, around: ast.AST, name: str) -> ast.AST | None:
 
 
 def _is_called_once(view: View, function: ast.AST) -> bool:
-    """True if what an expression stands for is called in one place, and neither in a loop nor in a function that is
-    itself scanned, mapped or kept."""
+    """True if a function is called in one place, outside loops and functions that are scanned, mapped or kept."""
     match above := view.parent(function):
         case ast.Assign(targets=[ast.Name(id=name)]):
             use = _only_use(view, next(view.functions_around(above), view.module.tree), name)

@@ -1,4 +1,4 @@
-"""Lifted scans over layers that give all of them the weights of one."""
+"""Lifted scans over layers that share the weights of one layer."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ _REMEDY = 'write `variable_axes={"params": 0}` and `split_rngs={"params": True}`
 
 
 def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
-    """`nn.scan(Block, variable_broadcast="params", length=n_layers)`: over steps of time that would be right."""
+    """Check `nn.scan(Block, variable_broadcast="params", length=n_layers)`, which is right for a scan over time."""
     known = function_of(view, call)
     length = keyword(call, "lengths" if known in REMAT_SCAN else "length") if known in REMAT_SCAN | LINEN else None
     shared = keyword(call, "variable_broadcast")
@@ -26,11 +26,11 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
 
 
 def counts_layers(length: ast.expr) -> bool:
-    """Whether a number is called a number of layers."""
+    """True if the name of a number says that it counts layers."""
     names = (each.id if isinstance(each, ast.Name) else getattr(each, "attr", "") for each in nodes_in(length))
     return any(_COUNTS_LAYERS.search(name) for name in names)
 
 
 def _has_params(shared: ast.expr) -> bool:
-    """`"params"`, `["params", "cache"]`, `True`: what is broadcast."""
+    """True if params are broadcast: `"params"`, `["params", "cache"]`, `True`."""
     return any(isinstance(each, ast.Constant) and each.value in ("params", True) for each in nodes_in(shared))

@@ -1,4 +1,4 @@
-"""Arguments that all layers are meant to share, and that a scan slices, one part for each layer."""
+"""Arguments that all layers are meant to share, but that a scan slices into one part per layer."""
 
 import ast
 import re
@@ -15,15 +15,17 @@ RULE = "SCN331"
 _MASKS = frozenset(
     f"{package}.{name}" for package in ("jax.numpy", "numpy") for name in ("tril", "triu", "eye", "identity")
 )
-# Parameters that are of one array for each layer, by what everyone calls such.
+# Names that usually mean an array with one part for each layer.
 _PER_LAYER = re.compile(r"cache|state|layer|per_|stack|key|kv|scale|rate|carry|rng", re.IGNORECASE)
 _SLICED = "is sliced along its first axis, one part for each layer"
 _CLOSE = "let the function that is applied to each layer close over it: `fold_via(lambda block, x: block(x, mask))(x)`"
 
 
 def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
-    """`Stacked.fold_via(Block.__call__)(x, mask)` with a plain array, which haliax slices along its first axis, and
-    `jax.lax.scan(f, x, (layers, mask))` with a mask over tokens."""
+    """Check plain arrays in `Stacked.fold_via(Block.__call__)(x, mask)`, and masks among the xs of a scan.
+
+    Haliax slices plain arrays along their first axis; `jax.lax.scan(f, x, (layers, mask))` slices a mask over tokens.
+    """
     stack = applied_stack(view, call)
     if stack is not None and kind_of(view.project, view.module, stack) == STACKED:
         for given in (*call.args[1:], *(each.value for each in call.keywords)):
@@ -39,11 +41,11 @@ def remarks(view: View, call: ast.Call) -> Iterator[Remark]:
 
 
 def _is_mask(view: View, node: ast.expr) -> bool:
-    """True if an array is made as a matrix over tokens: `jnp.tril(jnp.ones((n, n)))`."""
+    """True if an array is built as a matrix over tokens: `jnp.tril(jnp.ones((n, n)))`."""
     made = view.value(node)
     return isinstance(made, ast.Call) and view.called(made.func) in _MASKS
 
 
 def _is_shared_array(view: View, given: ast.expr) -> bool:
-    """True for a parameter that is declared to be a plain array, and by its name is not one for each layer."""
+    """True for a parameter declared as a plain array whose name does not suggest one part for each layer."""
     return isinstance(given, ast.Name) and not _PER_LAYER.search(given.id) and is_array_parameter(view, given)
