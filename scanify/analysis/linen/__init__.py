@@ -1,1 +1,1 @@
-"""Loops over modules of Flax Linen: which modules they apply, and what these are called in the tree of variables."""
+"""Loops over modules of Flax Linen: the modules that they apply, and their names in the tree of variables."""

@@ -1,4 +1,4 @@
-"""What speaks against a scan over modules of Flax Linen."""
+"""Reasons against a scan over modules of Flax Linen."""
 
 import ast
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _FEW = 3  # fewer layers than these gain nothing
 
 
 def reasons_against(project: ProjectFacts, owner: Definition, seen: LinenLoop, shape: LoopShape) -> Iterator[Reason]:
-    """Yield why a loop stays one, the reason that is reported first."""
+    """Yield the reasons to keep a loop, starting with the one to report."""
     loop, layers, module = seen.loop, seen.layers, seen.layers.module
     for problem in shape.problems:
         yield problem.rule, problem.reason, problem.node, problem.remedy
@@ -49,7 +49,7 @@ def _is_whole(seen: LinenLoop) -> bool:
 
 
 def _used_beside(project: ProjectFacts, owner: Definition, seen: LinenLoop, shape: LoopShape) -> Iterator[Reason]:
-    """Yield the modules that a body uses beside its layers: `nn.scan` lifts the variables of the layers alone."""
+    """Yield other modules that a body uses: `nn.scan` lifts only the variables of the layers."""
     module, own = seen.loop.module, seen.loop.scope.self_name
     fields = project.classes.fields(owner)
     for node in (each for each in nodes_in(*seen.loop.body) if isinstance(each, ast.Name)):
@@ -68,7 +68,7 @@ def _used_beside(project: ProjectFacts, owner: Definition, seen: LinenLoop, shap
 
 
 def _other_uses(project: ProjectFacts, owner: Definition, seen: LinenLoop) -> Iterator[Reason]:
-    """Yield the uses of the list that are no loop over it, in its class and in those that inherit from it."""
+    """Yield the uses of the list other than loops over it, in its class and its subclasses."""
     field = "." in seen.held
     for cls in (owner, *project.classes.heirs(owner)) if field else (owner,):
         for node in nodes_in(cls.node if field else seen.loop.scope.function.node) if seen.held else ():
@@ -81,7 +81,7 @@ def _other_uses(project: ProjectFacts, owner: Definition, seen: LinenLoop) -> It
 
 
 def _is_walked(module: Module, node: ast.AST) -> bool:
-    """True if a use stands in the head of a `for` statement: what that makes of it is decided there."""
+    """True if a use is the iterable of a `for` statement, which has its own decision."""
     below = node
     for above in ancestors(module, node):
         if isinstance(above, ast.stmt):

@@ -1,4 +1,4 @@
-"""Which classes are modules of Flax Linen, and which calls build one."""
+"""Recognise classes that are modules of Flax Linen, and calls that build one."""
 
 import ast
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from scanify.analysis.lower.text import dotted
 from scanify.analysis.project_facts import ProjectFacts
 
 _PACKAGE = "flax.linen."
-# Functions that wrap a class of modules so that instances of it are applied alike: flax.linen.transforms, 0.12.
+# Functions that wrap a class of modules without changing how it is applied: flax.linen.transforms, 0.12.
 _REMAT = frozenset({"remat", "checkpoint"})
 _LIFTED = frozenset({*_REMAT, "jit"})
-_DEEPEST = 10  # names of one another, and classes wrapped in one another: more are a circle
+_DEEPEST = 10  # chained names and nested wrappers; more are a cycle
 
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A call that builds a module: the name of its class, and how the class was wrapped on the way ("" where not)."""
+    """A call that builds a module: the name of its class, and the wrapper of that class ("" if none)."""
 
     call: ast.Call
     name: str
@@ -38,7 +38,7 @@ class Built:
 
     @property
     def remat(self) -> bool:
-        """True if its class is one of `nn.remat`."""
+        """True if its class is wrapped in `nn.remat`."""
         return self.wrapped in _REMAT
 
 
@@ -66,7 +66,7 @@ def built_by(project: ProjectFacts, module: Module, node: ast.AST) -> Built | No
 
 
 def _class_called(home: Home, node: ast.expr, depth: int = 0) -> tuple[str, str] | None:
-    """Return the name of the class that an expression stands for, and what of Flax wraps it."""
+    """Return the name of the class that an expression refers to, and the Flax wrapper around it ("" if none)."""
     home, node = _meant(home, node)
     match node:
         case ast.Call(func=wrapper, args=[inner, *_]) if depth < _DEEPEST:
@@ -88,7 +88,7 @@ def _linen_name(home: Home, node: ast.expr) -> str:
 
 
 def _meant(home: Home, node: ast.expr) -> tuple[Home, ast.expr]:
-    """Return the expression that a name is assigned, through names of one another, with its place."""
+    """Return the expression that a name is assigned, through aliases, with its home."""
     for _ in range(_DEEPEST):
         given = only_value(home, node) if isinstance(node, ast.Name) else None
         if given is None:

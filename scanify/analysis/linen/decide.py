@@ -1,4 +1,4 @@
-"""From one loop over modules of Flax Linen to a plan or a refusal."""
+"""Decide on a plan or a refusal for one loop over modules of Flax Linen."""
 
 import ast
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def _plan(project: ProjectFacts, seen: LinenLoop, shape: LoopShape, names: Renam
 
 
 def _arguments(seen: LinenLoop, names: RenamedLayers) -> Iterator[str]:
-    """Yield what the one module is built with: the arguments of a layer, and its name unless an attribute gives it."""
+    """Yield the arguments of the single module: those of a layer, and its name unless an attribute names it."""
     for argument in seen.layers.built.arguments:
         value = seen.loop.module.code(argument.value if isinstance(argument, ast.keyword) else argument)
         named = f"{argument.arg}=" if isinstance(argument, ast.keyword) and argument.arg is not None else ""

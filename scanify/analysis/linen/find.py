@@ -1,7 +1,7 @@
 """A decision for every loop over modules of Flax Linen, whose layers a scan keeps in one tree of variables.
 
-None is safe: the scan is for the same parameters, and up to a renaming of random streams. Flax folds a hash of a
-module's path into its keys (`flax.core.scope.LazyRng`), and the path is another one.
+None is safe: the scan needs the same parameters, and is equal up to a renaming of random streams. Flax folds a hash
+of a module's path into its keys (`flax.core.scope.LazyRng`), and the scan changes the path.
 """
 
 import ast
@@ -24,13 +24,13 @@ from scanify.analysis.project_facts import ProjectFacts
 
 
 def linen_decisions(project: ProjectFacts, paths: Iterable[Path]) -> list[Plan | Refusal]:
-    """Return what becomes of the loops over modules of Flax Linen in some files."""
+    """Return the decisions about loops over modules of Flax Linen in some files."""
     modules = (module for path in paths if (module := project.index.module_at(path)) is not None)
     return [each for module in modules if may_be_linen(module.text) for each in _in_file(project, module)]
 
 
 def linen_owner(project: ProjectFacts, loop: Loop) -> Definition | None:
-    """Return the module of Flax Linen in a method of which a loop stands: it walks no list of another framework."""
+    """Return the Flax Linen module whose method contains a loop; None if it is not in one."""
     owner = loop.scope.owner
     meaning = project.index.resolve(loop.module, owner.name) if owner is not None else None
     own = isinstance(meaning, Definition) and meaning.node is owner and is_linen(project, meaning)
@@ -47,7 +47,7 @@ def _in_file(project: ProjectFacts, module: Module) -> Iterator[Plan | Refusal]:
         decision = decide_linen(project, owner, seen) if seen is not None else None
         if decision is not None and not loop.ignores_rule(decision.rule):
             decided.append((owner, decision))
-    for owner, each in decided:  # a list is one module for all loops over it, or it stays
+    for owner, each in decided:  # a list becomes one module for all loops over it, or it remains
         others = [other for cls, other in decided if cls == owner and other.container == each.container]
         stays = next((other for other in others if isinstance(other, Refusal)), None)
         if isinstance(each, Plan) and stays is not None and each.linen is not None and each.linen.held:

@@ -17,7 +17,7 @@ from scanify.analysis.project_facts import ProjectFacts
 
 @dataclass(frozen=True, eq=False)
 class BuiltLayers:
-    """Layers that one call builds for each number of `range(count)`; `number` is its name where the call is.
+    """Layers that one call builds for each number of `range(count)`; `number` is the variable's name in the call.
 
     `site` is the list, if they are in one.
     """
@@ -46,7 +46,7 @@ def count_of(module: Module, walked: ast.expr) -> ast.expr | None:
 
 
 def lists_for(project: ProjectFacts, owner: Definition, loop: Loop) -> Iterator[tuple[str, BuiltLayers]]:
-    """Yield the lists of layers that a loop may go over, those of its function and of its object, by their names."""
+    """Yield the lists of layers in the function and the object of a loop, by their names."""
     for method in project.classes.methods(owner).values():
         own = f"{method.args.args[0].arg}." if method.args.args else "."
         for statement in statements_in(method.body):
@@ -61,7 +61,7 @@ def lists_for(project: ProjectFacts, owner: Definition, loop: Loop) -> Iterator[
 
 
 def _list_of(project: ProjectFacts, module: Module, value: ast.expr) -> BuiltLayers | None:
-    """`[Block(dim) for _ in range(n)]`, and the same as a tuple."""
+    """Return the layers of `[Block(dim) for _ in range(n)]`, or of the same as a tuple."""
     made: ast.expr | None = value
     if isinstance(value, ast.Call) and scope_of(module, value).builtin(value) in ("list", "tuple"):
         made = only_argument(value)

@@ -1,9 +1,9 @@
-"""One loop over modules of Flax Linen, as the loop over layers that it is.
+"""Read one loop over modules of Flax Linen as a loop over layers.
 
     for i in range(n):
         x = Block(dim, name=f"layer_{i}")(x)
 
-builds in each iteration the layer that it applies: it is read as a walk of layers that are there already.
+builds in each iteration the layer that it applies: it is read as a loop over existing layers.
 """
 
 import ast
@@ -23,12 +23,12 @@ from scanify.analysis.project_facts import ProjectFacts
 
 KEEP = "keep the loop"
 Reason = tuple[str, str, ast.AST | None, str]
-"""Why a loop stays one: the rule, the words, the node that they are about, and the remedy."""
+"""A reason to keep a loop: the rule, the words, the node concerned, and the remedy."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinenLoop:
-    """A loop with its `walk` over layers. `held` names the list that they are in, "" if the loop builds them."""
+    """A loop with its `walk` over layers. `held` names the list that contains them, "" if the loop builds them."""
 
     loop: Loop
     walk: Walk
@@ -37,13 +37,13 @@ class LinenLoop:
 
     @property
     def container(self) -> str:
-        """The list, or the class of the layers."""
+        """The name of the list, or the class of the layers."""
         return self.held or self.layers.built.name
 
 
 @dataclass(frozen=True, eq=False)
 class UnreadLoop:
-    """A loop over modules of which no more is known, and why."""
+    """A loop over modules that is not understood further, and why."""
 
     loop: Loop
     container: str
@@ -71,7 +71,7 @@ def linen_loop(project: ProjectFacts, owner: Definition, loop: Loop) -> LinenLoo
 
 
 def _built_by_each(loop: Loop, built: list[Built]) -> BuiltLayers | Reason:
-    """Return the layers of which each iteration builds one, or why they are not read."""
+    """Return the layers built one per iteration, or a reason why they are not understood."""
     call, rule, remedy = built[-1].call, BEYOND_THE_TARGET, "make one module of what one iteration does"
     node = loop.node.iter if isinstance(loop.node, ast.For) else loop.node
     count = count_of(loop.module, node) if isinstance(node, ast.expr) and not loop.walks else None

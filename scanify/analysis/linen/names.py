@@ -1,4 +1,4 @@
-"""The names of the layers in the tree of variables, before and after; and other texts with such a name."""
+"""Names of the layers in the tree of variables, before and after, and other strings with such a name."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ _ALL = "layers"
 
 
 def renamed_layers(project: ProjectFacts, owner: Definition, seen: LinenLoop) -> RenamedLayers | tuple[str, ast.AST]:
-    """Return the names of the layers, or why they are not known, with the node that says so."""
+    """Return the names of the layers, or why they are unknown, with the node concerned."""
     layers, built = seen.layers, seen.layers.built
     attribute = seen.held.rpartition(".")[2] if "." in seen.held else ""
     given = built.given_name
@@ -41,8 +41,10 @@ def renamed_layers(project: ProjectFacts, owner: Definition, seen: LinenLoop) ->
 
 
 def layer_name(node: ast.expr, number: str) -> RenamedLayers | None:
-    """Return the names that an expression gives in each iteration: `f"layer_{i}"`, `str(i)`, `"layer_" + str(i + 1)`,
-    `"layer_%d" % i`, `"layer_{}".format(i)`; None for any other expression, and for one name in all of them."""
+    """Return the names that an expression has in each iteration, or None if it is not known to be one name per layer.
+
+    It may be `f"layer_{i}"`, `str(i)`, `"layer_" + str(i + 1)`, `"layer_%d" % i` or `"layer_{}".format(i)`.
+    """
     parts = list(_parts(node, number))
     numbers = [each for each in parts if isinstance(each, int)]
     text = "".join("{}" if isinstance(each, int) else str(each) for each in parts)
@@ -51,7 +53,7 @@ def layer_name(node: ast.expr, number: str) -> RenamedLayers | None:
 
 
 def _parts(node: ast.expr, number: str) -> Iterator[str | int | None]:
-    """Yield the texts that a name consists of, and the number that is added to `i`; None for any other part."""
+    """Yield the strings of a name, and the number that is added to `i`; None for any other part."""
     match node:
         case ast.Constant(value=str(text)):
             yield text
@@ -87,7 +89,7 @@ def _added_to(number: str, value: ast.expr) -> int | None:
 
 
 def _free(owner: Definition, wanted: str, own: ast.AST) -> str:
-    """Return the name, or one like it that no attribute, text, method or field of the class has."""
+    """Return a name, extended until no attribute, string, method or field of the class has it."""
     text = owner.module.code(owner.node).replace(owner.module.code(own), "")
     while re.search(rf"""(\.|["']|def |^\s+(?=\w+:)){re.escape(wanted)}\b""", text, re.MULTILINE):
         wanted = f"{wanted}_stack"
@@ -95,7 +97,7 @@ def _free(owner: Definition, wanted: str, own: ast.AST) -> str:
 
 
 def named_elsewhere(index: Index, names: RenamedLayers, seen: LinenLoop) -> Iterator[tuple[str, Place]]:
-    """Yield the first text of each file that has the name of a layer, the call that names it left out."""
+    """Yield the first string of each file that has the name of a layer, except the call that names it."""
     parts = names.loop.split("{}")
     before, after = map(re.escape, parts)
     known = re.compile(rf"(?<=[\"'./]){before}(\d+|\{{[^}}]*\}}|%d|(?=[\"'] \+)){after}(?=[\"'./])")
