@@ -1,4 +1,4 @@
-"""Classes of the project: bases, Equinox modules, methods, fields, and the methods of a name in any class."""
+"""Classes of the project: bases, Equinox modules, methods, fields, and methods by name across all classes."""
 
 import ast
 from collections.abc import Iterator, Sequence

@@ -38,7 +38,7 @@ def layer_call(loop: Loop, layer: Walk, carry: Sequence[str], targets: set[str])
 
 
 def _in_parentheses(loop: Loop, call: ast.Call) -> bool:
-    """True if a call has parentheses of its own, as a call with a comment in it has."""
+    """True if a call has its own parentheses, which allow a comment in it."""
     return loop.element is None and loop.module.text[: loop.module.span(call).start].rstrip(" \t").endswith("(")
 
 

@@ -32,16 +32,25 @@ __all__ = ["LoopShape", "Problem", "shape_of"]
 @dataclass(frozen=True, eq=False)
 class LoopShape:
     """The carries, xs, ys and problems of one loop, with `layer` as its layers.
-     `layer_names` are the names of a layer: several if it is a tuple that the head unpacks. `carry`: names that are
-    read before they are written, and written; then `last`, names that the body recomputes and that are read after the
-    loop, of which `unset` have no value before it. `xs`: the texts of the other iterables, starting with the index if
-    it is one of them (`index`); `beside` are the walks of the others, in the same order. `broadcast`: names of the
-    enclosing function that every layer reads alike. `captured`: free names of the body that are bound in outer scopes,
-    or nowhere. `rebound`: targets that the body assigns to; in a function of one layer they are simply locals.
+
+    `layer_names` are the names of a layer: several if it is a tuple that the head unpacks.
+
+    `carry`: names that are read before they are written, and written; then `last`, names that the body recomputes and
+    that are read after the loop, of which `unset` have no value before it.
+
+    `xs`: the texts of the other iterables, starting with the index if it is one of them (`index`); `beside` are the
+    walks of the others, in the same order.
+
+    `broadcast`: names of the enclosing function that every layer reads alike. `captured`: free names of the body that
+    are bound in outer scopes, or nowhere. `rebound`: targets that the body assigns to; in a function of one layer they
+    are simply locals.
+
     `collections`: the ys; `collected` has more about them. `exits`: early ends of an iteration, including those in
-    `problems`. `read_after`: names whose values from the loop are read after it, with the place. `concretized`: names
-    of the body whose values Python needs, with the expression that needs it. `starts`: the expressions that each carry
-    may start with, as far as assignments show. `applies_layer`: the body reads a layer at all.
+    `problems`. `read_after`: names whose values from the loop are read after it, with the place.
+
+    `concretized`: names of the body whose values Python needs, with the expression that needs it. `starts`: the
+    expressions that each carry may start with, as far as assignments show. `applies_layer`: the body reads a layer at
+    all.
     """
 
     loop: Loop

@@ -72,7 +72,7 @@ def imported_names(
 
 
 def _top_level(node: ast.AST, checking: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """Yield statements, handlers and cases run on import, each with whether only type checkers see it."""
+    """Yield statements, handlers and cases run on import, each with True if only type checkers see it."""
     for name in BLOCKS:
         guarded = name == "body" and isinstance(node, ast.If) and _last(node.test) == "TYPE_CHECKING"
         for statement in getattr(node, name, ()):

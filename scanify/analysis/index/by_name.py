@@ -37,7 +37,8 @@ class Store:
 @dataclass(frozen=True, eq=False)
 class ByName:
     """The attributes of one file by name.
-     `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
+
+    `uses` are attributes that are read or stored, keyword arguments, and patterns; `strings` are constants such as
     "scale" and "block.scale". `modules` are stores to attributes of imported modules, as pairs of the last names of
     module and attribute. `loose` are operations that may store to any attribute that a string of the file names, such
     as `setattr`; `loose_reads` are reads of attributes by a name that is not constant. `elements` are attributes with a

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-# Names that mean the library, even if a folder is called so, unless a project of this name keeps its source in that
+# Names that mean the library, even if a folder has that name, unless a project of this name keeps its source in that
 # folder.
 LIBRARIES = sys.stdlib_module_names | frozenset(
     "beartype chex diffrax distrax einops equinox flax haiku haliax jax jaxlib jaxtyping keras lineax matplotlib numpy "

@@ -87,8 +87,8 @@ class Patches:
     def _meant(self, table: ByName, node: ast.AST) -> set[str]:
         """Return the names that a loose store may use.
 
-        They are the strings of its file and of files that name the enclosing function; with `**names`, also keywords
-        there.
+        They are its keywords, and the strings of its file and of files that name the enclosing function; if that
+        function takes `**names`, also the keywords in those files.
         """
         names = {*table.strings} | {each.arg for each in getattr(node, "keywords", ()) if each.arg is not None}
         for function in table.functions_on(getattr(node, "lineno", 0))[-1:]:

@@ -47,7 +47,7 @@ def _in_file(project: ProjectFacts, module: Module) -> Iterator[Plan | Refusal]:
         decision = decide_linen(project, owner, seen) if seen is not None else None
         if decision is not None and not loop.ignores_rule(decision.rule):
             decided.append((owner, decision))
-    for owner, each in decided:  # a list becomes one module for all loops over it, or it remains
+    for owner, each in decided:  # a list becomes one module for all loops over it, or stays a list
         others = [other for cls, other in decided if cls == owner and other.container == each.container]
         stays = next((other for other in others if isinstance(other, Refusal)), None)
         if isinstance(each, Plan) and stays is not None and each.linen is not None and each.linen.held:

@@ -52,7 +52,7 @@ def _found(text: str, tree: ast.Module) -> tuple[Candidate, ...]:
 def _applies(head: ast.expr, walked: ast.expr, body: Sequence[ast.AST]) -> bool:
     """True if a body may call a name that its head binds: `layer(x)`, `self.layers[i](x)`, `jax.vmap(layer)(x)`.
 
-    `x = layer.attend(x)`, `x = apply(layer, x)` and `x = x + layer.weight` count too: they pass on a name that the body
+    `x = layer.attend(x)`, `x = apply(layer, x)` and `x = x + layer.weight` count too, if they use a name that the body
     binds.
     """
     nodes, elements = nodes_in(*body), names_in([head])

@@ -94,7 +94,7 @@ class HeadReader:
                 yield self.walk(each, source, cut)
 
     def _counts(self, source: ast.expr) -> bool:
-        """True for `range(n)` and `reversed(range(n))`: a counter of the loop, while it lasts."""
+        """True for `range(n)` and `reversed(range(n))`, which may be the counter of the loop."""
         if self.builtin(source) == "reversed" and isinstance(source, ast.Call):
             return self.builtin(only_argument(source)) == "range"
         return self.builtin(source) == "range"

@@ -18,8 +18,8 @@ _COMMENT = re.compile(r"#[ \t]*scanify: ignore(?P<file>-file)?(?![\w-])(?:[ \t]*
 @dataclass(frozen=True)
 class Ignore:
     """An ignore comment: `text[start:end]` on `line` (from 1), starting at its `#`.
-     `codes` are the rules as written, or None if it ignores all rules. `whole_file`: it applies to every loop of the
-    file.
+
+    `codes` are the rules as written, or None if it ignores all rules. `whole_file`: it applies to the whole file.
     """
 
     line: int

@@ -81,7 +81,7 @@ class Scope:
 
     @cached_property
     def method(self) -> "Scope | None":
-        """The method that contains this scope, or is it, through functions and comprehensions; None outside methods."""
+        """The method that is this scope or encloses it, through functions and comprehensions; None outside methods."""
         for scope in self.chain():
             if scope.is_class:
                 return None
@@ -142,7 +142,7 @@ class Scope:
     def qualified(self, node: ast.AST | None) -> str | None:
         """Return the qualified name of an imported object: `jax.numpy.sum` for `jnp.sum`, `jax.jit` for `jit`.
 
-        None if an expression is not a name that only an import binds.
+        None unless an import alone binds the name.
         """
         name = dotted(node)
         if name is None:

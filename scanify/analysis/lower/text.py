@@ -119,7 +119,7 @@ def pure(node: ast.expr | None) -> bool:
 
 
 def label(node: ast.expr) -> bool:
-    """True if an expression is a name made of numbers: `f"block{i:02d}"`, `"block" + str(i)`, `"block%d" % i`."""
+    """True if an expression is a string built from numbers: `f"block{i:02d}"`, `"block" + str(i)`, `"block%d" % i`."""
     match node:
         case ast.JoinedStr(values):
             parts = [each for each in nodes_in(node) if isinstance(each, ast.FormattedValue)]

@@ -19,7 +19,7 @@ _READS = frozenset("index count copy __len__ __iter__ __getitem__ __contains__".
 _KEPT = ("the list is kept under another name, in another object", True)
 _RETURNED = ("the list itself is returned", True)
 _JOINED = ("another list is made of it with `+` or `*`", False)
-# Effect of the node around an expression for the list, and whether it may change the list.
+# Effect of the node around a list expression, and whether it may change the list.
 _NEEDS: dict[type, tuple[str, bool]] = {
     **dict.fromkeys((ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.keyword), _KEPT),
     **dict.fromkeys((ast.Return, ast.Yield, ast.Lambda), _RETURNED),
@@ -175,7 +175,7 @@ class Context:
         part, whole = layer, True
         above = parent_of(self.module, part)
         while isinstance(above, ast.Attribute | ast.Subscript) and above.value is part:
-            whole &= isinstance(above, ast.Subscript)  # a subscript: of a pair that contains the layer
+            whole &= isinstance(above, ast.Subscript)  # a subscript may take the layer out of a pair
             part, above = above, parent_of(self.module, above)
         match above:
             case _ if not _is_read(part):

@@ -109,7 +109,7 @@ class FieldReader:
                 yield self._other(module, value, "the list is kept under another name, in another object")
 
     def _stored(self) -> Iterator[Use]:
-        """Yield stores to the name by other means than assignment, and files naming it that cannot be parsed."""
+        """Yield stores to the name other than assignments, and files that name it but cannot be parsed."""
         patches = self.project.index.patches
         for store in patches.stores(self.name):
             if store.forced:
@@ -179,7 +179,7 @@ class FieldReader:
             yield self._other(module, call, f"`{called(call) or '...'}` may put another list in its place")
 
     def _string(self, module: Module, text: ast.Constant) -> Iterator[Use]:
-        """`getattr(model, "layers")` reads the list; elsewhere a string counts if names are variable."""
+        """`getattr(model, "layers")` reads the list; other strings count if code reads variable names."""
         match above := parent_of(module, text):
             case ast.Call(func=ast.Name("hasattr"), args=[_, name, *_]) if name is text:
                 return

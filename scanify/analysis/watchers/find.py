@@ -73,7 +73,7 @@ def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Reader
 
 
 def given_models(index: Index, place: Place, lists: Collection[str]) -> list[Reader]:
-    """Return the calls that are passed a model with one of the lists; one reader at `place` in too large a project."""
+    """Return the calls that are passed a model with one of the lists; in too large a project, one at `place`."""
     models = _models(index, lists)
     models |= {base for each in models for base in Classes(index).lineage(each)}
     flow = Flow(index, models, lists)
@@ -207,7 +207,7 @@ def _is_root(module: Module, node: ast.AST) -> bool:
 
 
 def _mentioned(index: Index, module: Module, node: ast.expr) -> Iterator[str]:
-    """Yield what functions on trees and optimisers may read that are named without being called."""
+    """Yield reads by functions on trees and optimisers that are named without being called."""
     above = parent_of(module, node)
     for known in dict.fromkeys(callees(index, module, node)):
         if not isinstance(known, str):
@@ -219,7 +219,7 @@ def _mentioned(index: Index, module: Module, node: ast.expr) -> Iterator[str]:
 
 
 def _chosen(qualname: str, above: ast.AST | None) -> Iterator[str]:
-    """Yield what an optimiser, or any optimiser of a package, may read if it is named without being called."""
+    """Yield reads by an optimiser, or by any optimiser of a package, that is named without being called."""
     package = qualname.removesuffix(".__dict__")
     is_any = package in _OPTIMISERS
     match above:

@@ -31,7 +31,7 @@ _NUMBERS = ("builtins.float", "builtins.int", "builtins.bool", "jax.device_get")
 
 
 class Reads(Exception):
-    """Whole leaves are read; the message says what of them."""
+    """Raised if whole leaves are read; the message describes the read."""
 
 
 def reads_of(index: Index, module: Module, function: ast.expr) -> str | None:

@@ -38,7 +38,7 @@ KINDS = {
     }.items()
     for name in names
 }
-"""What each function does with a tree. Names of one kind are aliases or work alike."""
+"""The kind of each function on trees; functions of one kind are judged alike."""
 JUDGED = frozenset(name for name, kind in KINDS.items() if kind not in ("unflatten", "all", "vmap"))
 """Functions whose calls `trees` judges, whatever tree they are passed."""
 LEAF_SPECS = _in("equinox", "default_serialise_filter_spec default_deserialise_filter_spec")
@@ -143,7 +143,7 @@ PER_LEAF_PACKAGES = {
     "muon": "rank and size of each leaf",
 }
 OPTIMISERS = frozenset((*_OPTAX_PER_LEAF.values(), *PER_LEAF_PACKAGES.values()))
-"""What optimisers read, as watchers report it."""
+"""Descriptions of what optimisers read, as watchers report them."""
 
 
 def optimizer_reads(qualname: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Values that an expression may have, as far as models need them, and a fixed point over all names."""
+"""Abstract values of expressions, which track models, and a fixed point over all names."""
 
 import ast
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _MAX_DEPTH, _MOST, _MAX_STEPS = 3, 32, 10_000
 
 @dataclass(frozen=True)
 class Named:
-    """All functions, methods and classes of the project of one name, wherever they are defined."""
+    """All functions, methods and classes in the project with one name, wherever they are defined."""
 
     name: str
 

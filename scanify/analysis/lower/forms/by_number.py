@@ -125,7 +125,7 @@ def _are_numbers(reader: HeadReader, node: ast.expr) -> bool:
 
 
 def _measured(reader: HeadReader, node: ast.expr) -> ast.expr | None:
-    """Return the list as long as a source, if its length is the same whenever it is evaluated."""
+    """Return the list with the length of a source, if its length is the same whenever it is evaluated."""
     match node:
         case ast.Call() if reader.builtin(node) in ("reversed", "list", "tuple"):
             inner = only_argument(node)
@@ -151,7 +151,7 @@ class _Element:
 
 
 def _elements(loop: Loop, index: str, bound: set[str]) -> list[_Element]:
-    """Return the applied elements whose number depends on an index and nothing `bound`, without changed containers."""
+    """Return applied elements whose number depends on an index and nothing `bound`, in unchanged containers."""
     found: dict[tuple[str, str], _Element] = {}
     applied: set[tuple[str, str]] = set()
     nodes = nodes_in(*loop.body)

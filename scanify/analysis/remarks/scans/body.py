@@ -122,6 +122,6 @@ def _computed_from(names: set[str], nodes: Sequence[ast.AST]) -> set[str]:
                 pairs.append((target_names(target), names_in([value])))
             case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
                 pairs.append((target_names(target), names_in([value])))
-    for _ in pairs:  # each pass may extend the reach of another
+    for _ in pairs:  # each pair may extend the reach of another
         names = names.union(*(bound for bound, read in pairs if read & names))
     return names

@@ -49,7 +49,7 @@ def _is_remat(view: View, node: ast.expr) -> bool:
 
 
 def _remat_of(view: View, function: ast.AST) -> ast.AST | None:
-    """Return the remat of a function that is called once; several calls would each save their intermediate values."""
+    """Return the remat of a function that is called once; with several calls, remat around each one saves memory."""
     if isinstance(function, ast.FunctionDef):
         remat = next((each for each in function.decorator_list if _is_remat(view, each)), None)
         use = _only_use(view, view.module.tree, function.name)
