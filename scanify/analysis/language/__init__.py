@@ -1,5 +1,5 @@
-"""The language of loops that is understood: operations that change nothing but what they return.
+"""The subset of Python that is understood in loops: operations without side effects.
 
-A function is walked statement by statement; each expression gets a type from how it is bound in the source. An
-operation that is not listed, or whose operand has no type, is an obligation with its place.
+Functions are interpreted statement by statement; each expression gets a type from the bindings in the source. An
+operation that is not listed, or whose operand has no type, becomes an obligation with its place.
 """

@@ -19,8 +19,8 @@ _OF_TEXT = ("__format__", "__str__", "__repr__")
 class Base:
     """The state of one walk.
 
-    `muted` is positive while code is read that does not run in the loop: nothing it does is an obligation. `collected`
-    are the names of lists that the loop adds to, which become ys; `home` is the field of the layers, with its class.
+    `muted` is positive while reading code that does not run in the loop, which causes no obligations. `collected` are
+    the names of lists that the loop adds to, which become ys; `home` is the class and the field that hold the layers.
     """
 
     evaluate: Callable[[ast.expr, t.Env], t.Type]
@@ -35,21 +35,21 @@ class Base:
         self.index = project.index
         self.classes = project.classes
         self.conditions: dict[tuple[str, object], Obligation] = {}
-        self.reasons: dict[str, dict[str, Place | None]] = {}  # why operations are not understood, with their texts
+        self.reasons: dict[str, dict[str, Place | None]] = {}  # reasons, each with the operations not understood for it
         self.effects: dict[str, Place | None] = {}
         self.notes: dict[str, None] = {}
-        self.called: set[int] = set()  # the nodes of attributes that are called
+        self.called: set[int] = set()  # ids of the attribute nodes that are called
         self.muted = 0
         self.active: list[ast.AST] = []
         self.walked = 0
-        self.results: dict[object, t.Type] = {}  # of calls, by the function and the types of the arguments
+        self.results: dict[object, t.Type] = {}  # results of calls, by function and types of arguments
         self.collected: frozenset[str] = frozenset()
-        self.collector: Scope | None = None  # the function whose lists those are
+        self.collector: Scope | None = None  # the function with the `collected` lists
         self.home: tuple[Definition | None, str | None] = (None, None)
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
-        """Return the conditions of the walk; operations that are not understood for one reason are one obligation."""
+        """All conditions of the walk; operations that are not understood for the same reason share an obligation."""
         found = []
         for why, places in self.reasons.items():
             *others, last = (f"`{each}`" for each in places)
@@ -65,24 +65,24 @@ class Base:
         return t.Unknown(why, noted=not self.muted)
 
     def effect(self, module: Module, node: ast.AST, text: str) -> t.Unknown:
-        """Record that an iteration changes something outside of it, in words, and return the type of the result."""
+        """Record that an iteration changes something outside of it, and return the type of the result."""
         if not self.muted:
             self.effects.setdefault(text, _place(module, node))
         return t.Unknown(text, noted=not self.muted)
 
     def unknown(self, module: Module, node: ast.AST, value: t.Unknown) -> t.Unknown:
-        """An operation on a value of no type: an obligation, unless the value comes from one."""
+        """Record an operation on a value of unknown type, unless the value comes from an operation already recorded."""
         return value if value.noted else self.note(module, node, value.why)
 
     def condition(self, module: Module, node: ast.AST, text: str) -> None:
-        """Record a condition in words."""
+        """Record a condition."""
         if not self.muted:
             place = _place(module, node)
             self.conditions.setdefault((text, place), Obligation(Kind.BODY, text, place))
 
     @contextmanager
     def silent(self) -> Iterator[None]:
-        """Read code that runs outside of the loop."""
+        """Record no obligations while reading code that runs outside of the loop."""
         self.muted += 1
         try:
             yield
@@ -91,11 +91,11 @@ class Base:
 
     @property
     def own(self) -> bool:
-        """True of the containers that are made now: the code is of the iteration."""
+        """True if containers made now belong to the iteration."""
         return not self.muted
 
     def is_passed(self, value: t.Type) -> bool:
-        """True of a value that a caller passes and no annotation describes: it may be an object of the project."""
+        """True if a caller passes the value without annotation, so that it may be an object of the project."""
         match value:
             case t.Static(text=text):
                 return (text or "").startswith(t.GIVEN)
@@ -105,13 +105,13 @@ class Base:
                 return isinstance(value, t.Given)
 
     def text_acts(self, env: t.Env, node: ast.AST, value: t.Type) -> t.Unknown | None:
-        """An obligation, if the text of a value may do more than compute."""
+        """Record an obligation and return its result if formatting a value may do more than compute; else None."""
         acts = any(map(self.is_passed, t.parts_of(value))) and any(map(self.classes.may_act, _OF_TEXT))
         return self.note(env.module, node, "its text may do more than compute") if acts else None
 
 
 def code_of(module: Module, node: ast.AST) -> str:
-    """The text of an expression on one line, for a message."""
+    """Return the text of an expression on one line, for a message."""
     text = " ".join((module.code(node) if hasattr(node, "lineno") else ast.unparse(node)).split())
     if isinstance(node, ast.Call):
         text = f"{code_of(module, node.func)}()"

@@ -1,4 +1,4 @@
-"""Conditions on a carry: it has one shape and one dtype before the first layer and after each."""
+"""Conditions on a carry: its shape and dtype are the same before the first layer and after each layer."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -8,11 +8,11 @@ from scanify.analysis.language.constructor import is_key_name
 from scanify.analysis.language.shapes import LAST_AXIS
 
 _NARROW = ("bfloat16", "float16", "int", "uint", "bool", "complex")
-"""Dtypes that a layer's parameters usually do not have: what a layer adds to such an array gives another dtype."""
+"""Dtypes that a layer's parameters usually do not have: adding a layer's output to such an array changes its dtype."""
 
 
 def start_conditions(name: str, made: Sequence[ast.expr], start: t.Type, after: t.Type) -> Iterator[str]:
-    """Yield the conditions on what a carry begins with, by its type and by the expressions that make it."""
+    """Yield the conditions on the initial value of a carry, by its type and by the expressions that make it."""
     casts = _casts(after)
     for cast in _casts(start) - {None}:
         if str(cast).startswith(_NARROW) and casts != {cast}:
@@ -24,7 +24,7 @@ def start_conditions(name: str, made: Sequence[ast.expr], start: t.Type, after: 
 def kept_conditions(name: str, start: t.Type, before: t.Type, after: t.Type) -> Iterator[str]:
     """Yield the conditions under which an iteration keeps the shape and the dtype of a carry.
 
-    `start` is what the carry begins with, `before` what an iteration is passed.
+    `start` is the type of the initial value, `before` the type that an iteration assumes.
     """
     shapes = {each.shape for each in t.options(before) if isinstance(each, t.Array)}
     for option in t.options(after):
@@ -49,7 +49,7 @@ def _casts(value: t.Type) -> set[str | None]:
 
 
 def _may_broadcast(made: ast.expr) -> bool:
-    """True if an expression may make an axis of the size 1: `x[None]`, `jnp.zeros((1, 8))`, `jnp.array([[0.0]])`."""
+    """True if an expression may create an axis of size 1: `x[None]`, `jnp.zeros((1, 8))`, `jnp.array([[0.0]])`."""
     for each in ast.walk(made):
         match each:
             case ast.Subscript(slice=ast.Constant(value=None)) | ast.List(elts=[_]):

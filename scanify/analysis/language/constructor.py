@@ -1,4 +1,4 @@
-"""The operations of a constructor that are not understood, or that depend on the value of its key."""
+"""The operations of a constructor that are not understood, or that depend on the value of a key."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
 
     Every operation of the constructor must be understood, and none may branch on the key.
     """
-    if project.classes.is_nnx(cls):  # what is written compares its layers, and calls of them are an obligation
+    if project.classes.is_nnx(cls):  # the emitted code compares the layers, and calls of them are an obligation
         return ()
     walker = _ConstructorWalker(project)
     walker.constructors = {}
@@ -41,7 +41,7 @@ def obligations_of(project: ProjectFacts, cls: Definition) -> tuple[Obligation, 
 
 
 def _is_own(project: ProjectFacts, value: t.Type) -> bool:
-    """True of a function or an object that the constructor makes and that is no module."""
+    """True if the constructor makes the value, and it is a function or an object of no module class."""
     match value:
         case t.Function(around=around):
             return around is not None
@@ -52,7 +52,7 @@ def _is_own(project: ProjectFacts, value: t.Type) -> bool:
 
 
 class _ConstructorWalker(Walker):
-    """Walks a constructor whose arguments are the same for all layers, but for keys."""
+    """Interprets a constructor whose arguments are the same for all layers, except for keys."""
 
     def declared_argument(self, module: Module, arg: ast.arg) -> t.Type:
         found = super().declared_argument(module, arg)
@@ -62,7 +62,7 @@ class _ConstructorWalker(Walker):
 
 
 def _held_in(value: t.Type) -> Iterator[t.Type]:
-    """A value and what containers and the arguments of modules of libraries hold of it."""
+    """Yield the parts of a value, including the constructor arguments of library modules."""
     for each in t.parts_of(value):
         yield each
         for _, argument in (each.arguments or ()) if isinstance(each, t.LibraryObject) else ():
@@ -70,5 +70,5 @@ def _held_in(value: t.Type) -> Iterator[t.Type]:
 
 
 def is_key_name(name: str) -> bool:
-    """True if a parameter is called as random keys are."""
+    """True if a parameter has the name of a random key."""
     return bool(_KEYS.search(name))

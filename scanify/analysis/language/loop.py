@@ -33,11 +33,11 @@ _OF_CODE = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__clos
 class LoopObligations:
     """The conditions of a loop's body. `layers` is the type of the layers.
 
-    `starts` are the types that the carries begin with, `results` those after an iteration, `beside` those of the
-    elements that are walked beside the layers, `sources` those of the containers. `ys` are the collected expressions,
-    each with the name of its collection ("" for the element of a comprehension) and its type. `effects` change
-    something outside of an iteration, each in words and with its place; `notes` are facts that a user should know.
-    `opaque`: no class of the layers is shown, and calls of them are not walked.
+    `starts` and `results` are the types of the carries before the loop and after an iteration. `beside` are the types
+    of the elements of the other xs, `sources` the types of their containers. `ys` are the collected expressions, each
+    with the name of its collection ("" for the element of a comprehension) and its type. `effects` describe changes
+    outside of an iteration, with their places; `notes` are facts that a user should know. `opaque`: no class of the
+    layers is shown, so their calls are not interpreted.
     """
 
     obligations: tuple[Obligation, ...] = ()
@@ -61,11 +61,11 @@ def understood(
     home: tuple[Definition | None, str | None] = (None, None),
     trees: bool = False,
 ) -> LoopObligations:
-    """Walk the function around a loop, and then one iteration, of which every operation must be understood.
+    """Interpret the function around a loop and then one iteration, in which every operation must be understood.
 
-    `made` are the classes of the expressions that make the layers, which an annotation of the list need not name; None
-    for one that is not shown. `home` is the field that holds the layers, with its class: that other code changes the
-    list is an obligation of its own. With `trees` the layers are trees of arrays.
+    `made` are the classes of the expressions that make the layers, None for a class that is not shown; an annotation of
+    the list need not name them. `home` is the class and the field that hold the layers; changes of that list by other
+    code are a separate obligation. With `trees` the layers are trees of arrays.
     """
     walker = _LoopWalker(project, loop, shape, made, trees=trees)
     walker.home = home
@@ -76,11 +76,11 @@ def understood(
 
 
 class _HasEffect(Exception):
-    """An iteration has an effect: what else it does makes no difference."""
+    """An iteration has an effect, so the rest of it makes no difference."""
 
 
 class _LoopWalker(Walker):
-    """Walks one iteration; the names around the loop have types by their bindings."""
+    """Interprets one iteration; names around the loop get their types from their bindings."""
 
     def __init__(
         self,
@@ -98,20 +98,20 @@ class _LoopWalker(Walker):
         self.result = LoopObligations()
         self.collected = frozenset(each.name for each in shape.collections) | {loop.appends_to or ""}
         self.collector = loop.scope.function
-        self.types: dict[ast.expr, t.Type] = {}  # of expressions whose values are collected
+        self.types: dict[ast.expr, t.Type] = {}  # types of collected expressions
         bound = {name for node in nodes_in(loop.node) for name in names_bound_by(node)}
         self.bound = bound - self.collected
 
     # -- before the loop -------------------------------------------------------------------------------------------
 
     def by_bindings(self, scope: Scope, name: str) -> t.Type:
-        """The type of a name; functions that are defined before the loop see those change that it binds."""
+        """Return the type of a name; a name that the loop binds has none in functions that are defined before it."""
         if scope is self.collector and name in self.bound:
             return t.Unknown(f"`{name}` is bound several times around the function")
         return super().by_bindings(scope, name)
 
     def bind_all(self, scope: Scope, env: t.Env) -> None:
-        """Bind the names of a scope; names of the loop's function get the types that they have before the loop."""
+        """Bind the names of a scope; in the loop's own function, with the types that they have before the loop."""
         if scope is not self.collector:
             return super().bind_all(scope, env)
         loop, spans, path = self.loop, self.loop.module.span, path_to(self.loop)
@@ -128,7 +128,7 @@ class _LoopWalker(Walker):
         return None
 
     def _managers(self, env: t.Env) -> None:
-        """Note context managers around the loop that are not listed."""
+        """Record context managers around the loop that are not listed."""
         for each in statements_around(self.loop):
             items = each.items if isinstance(each, ast.With | ast.AsyncWith) else ()
             called = [item.context_expr.func for item in items if isinstance(item.context_expr, ast.Call)]
@@ -139,7 +139,7 @@ class _LoopWalker(Walker):
     # -- one iteration ---------------------------------------------------------------------------------------------
 
     def iterate(self) -> None:
-        """Walk one iteration."""
+        """Interpret one iteration, a second time if the types of carries change."""
         for name in (each for each in _OF_CODE if any(self.index.paths_with(each))):
             self._condition(f"`{name}` of functions, which code of the project names, is not replaced")
         env = t.Env(self.loop.module, {}, None, self.loop.scope, lazy=True)
@@ -155,21 +155,21 @@ class _LoopWalker(Walker):
             joined = {name: t.join([carries[name], after.names.get(name)]) for name in carries}
             changed = {name: value for name, value in joined.items() if type(value) is not type(body.names[name])}
             if all(isinstance(each, t.Unknown) and each.noted for each in changed.values()):
-                break  # a result of an obligation is no obligation of its own
+                break  # the result of an operation already recorded needs no obligation of its own
             body.names.update(changed)
         self.result.results = {name: after.names[name] for name in carries if name in after.names}
         self._keeps(carries, after)
         self.result.ys = [(name, node, self.types[node]) for name, node in wanted]
 
     def evaluate(self, node: ast.expr, env: t.Env) -> t.Type:
-        """The type of an expression, whose values may be collected."""
+        """Return the type of an expression, and keep it if the expression is collected."""
         value = super().evaluate(node, env)
         if node in self.types and not self.muted:
             self.types[node] = value
         return value
 
     def effect(self, module: Module, node: ast.AST, text: str) -> t.Unknown:
-        """Record the first effect of an iteration, which ends the walk."""
+        """Record the first effect of an iteration, and stop."""
         found = super().effect(module, node, text)
         if self.effects:
             raise _HasEffect
@@ -179,7 +179,7 @@ class _LoopWalker(Walker):
         self.condition(self.loop.module, self.loop.node, text)
 
     def _begun(self, env: t.Env) -> t.Env:
-        """The names that an iteration begins with: the carries, and the elements that are walked."""
+        """Return the names at the start of an iteration: the carries, and the targets of the loop."""
         several = repeated(nodes_in(self.loop.node)) - set(self.shape.carry)
         body = t.Env(self.loop.module, {}, env, self.loop.scope.function, several)
         starts = {name: self._start(name) for name in self.shape.carry}
@@ -197,7 +197,7 @@ class _LoopWalker(Walker):
         return found if scope in self.around and name in self.around[scope].names else t.Nothing()
 
     def _walked(self, walk: Walk, env: t.Env) -> t.Type:
-        """The type of the element of a walk."""
+        """Return the type of the elements of a walk."""
         with self.silent():
             bases = [self.evaluate(each, env) for each in walk.bases]
             found = t.join(self._elements(each, env, walk) for each in bases)
@@ -227,7 +227,7 @@ class _LoopWalker(Walker):
         return self.element(env.module, walk.base, source)
 
     def _layers(self, found: t.Type) -> t.Type:
-        """The type of the layers; if no class is shown, one that may be called."""
+        """Return the type of the layers; if no class is shown, a callable one."""
         self.result.layers = found
         if self.trees:
             return t.Array()
@@ -243,7 +243,7 @@ class _LoopWalker(Walker):
         return known
 
     def _made_too(self, found: t.Type) -> Iterator[t.Type]:
-        """Layers of classes that the list is shown to hold, which its annotation does not name."""
+        """Yield the types of layers that the list is shown to hold, although its annotation does not name them."""
         declared = [each.cls.node for each in t.options(found) if isinstance(each, t.Object)]
         for cls in self.made:
             if isinstance(cls, Definition) and not any(each.node in declared for each in self.classes.lineage(cls)):
@@ -252,7 +252,7 @@ class _LoopWalker(Walker):
                 yield t.LibraryObject(cls.qualname)
 
     def _carried(self, name: str, start: t.Type) -> t.Type:
-        """The type of a carry: what a scan carries are arrays."""
+        """Return the type of a carry in an iteration, where a scan carries arrays."""
         unknown = any(isinstance(each, t.Unknown) for each in t.options(start))
         number = unknown and any(isinstance(each, ast.Constant) for each in self.shape.starts.get(name, ()))
         if number or any(isinstance(each, t.Static) for each in t.options(start)):
@@ -275,7 +275,7 @@ class _LoopWalker(Walker):
         return t.join(map(carried, t.options(start)))
 
     def _keeps(self, carries: dict[str, t.Type], after: t.Env) -> None:
-        """The conditions under which a carry keeps its shape and dtype."""
+        """Record the conditions under which the carries keep their shapes and dtypes."""
         for name, before in carries.items():
             start, value = self.result.starts[name], after.names.get(name, t.Nothing())
             if name not in self.shape.last and not isinstance(start, t.Nothing):

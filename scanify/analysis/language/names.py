@@ -1,4 +1,4 @@
-"""How functions use their names: whether the type that is known of a name is true where the name is read."""
+"""How functions use their names, which decides whether the type of a name still holds where the name is read."""
 
 import ast
 from collections import Counter
@@ -15,13 +15,13 @@ _READING = (ast.For, ast.comprehension, ast.Starred, ast.If, ast.While, ast.Asse
 
 
 def is_shared(scope: Scope, name: str) -> bool:
-    """True if other code may hold the container under a name of a function, and change it unseen."""
+    """True if other code may hold the container under a local name, and change it unnoticed."""
     reads = (node for node in nodes_in(scope.node) if isinstance(node, ast.Name | ast.Attribute))
     return any(not _is_seen(scope, node) for node in reads if dotted(node) == name and isinstance(node.ctx, ast.Load))
 
 
 def _is_seen(scope: Scope, node: ast.AST) -> bool:
-    """True if a place reads elements of a container, returns it, or changes it by its name."""
+    """True if a use reads elements of a container, returns it, or changes it under its name."""
     if scope_of(scope.module, node).function is not scope:
         return False
     upper = parent_of(scope.module, node)
@@ -43,14 +43,14 @@ def _is_seen(scope: Scope, node: ast.AST) -> bool:
 
 
 def is_bound_inside(scope: Scope, name: str) -> bool:
-    """True if a function in a function binds one of its names."""
+    """True if an inner function rebinds a name of a function."""
     if not scope.module.writes("nonlocal "):
         return False
     return any(isinstance(node, ast.Nonlocal) and name in node.names for node in nodes_in(scope.node))
 
 
 def bound_several_times(scope: Scope) -> frozenset[str]:
-    """The names that a function binds more than once."""
+    """Return the names that a function binds more than once."""
     known: frozenset[str] | None = vars(scope).get("_bound_several_times")
     if known is None:
         known = vars(scope)["_bound_several_times"] = repeated(own_nodes(scope.node), scope.params)
@@ -58,15 +58,15 @@ def bound_several_times(scope: Scope) -> frozenset[str]:
 
 
 def repeated(nodes: Iterable[ast.AST], names: Iterable[str] = ()) -> frozenset[str]:
-    """The names that some nodes bind more than once; some names are bound already."""
+    """Return the names that the nodes bind more than once; each of `names` counts as bound once already."""
     counts = Counter([*names, *(name for node in nodes for name in names_bound_by(node))])
     return frozenset(name for name, count in counts.items() if count > 1)
 
 
 def bindings(scope: Scope) -> list[tuple[ast.AST, frozenset[str]]]:
-    """The nodes of a scope that bind names or change containers under names, in order, with the names.
+    """Return the nodes of a scope that bind names or change containers under names, in order, with the names.
 
-    Attributes of names are names, too: `self.scale`. The result is kept with the scope.
+    Attributes count as names: `self.scale`. The result is cached on the scope.
     """
     known: list[tuple[ast.AST, frozenset[str]]] | None = vars(scope).get("_bindings")
     if known is None:
@@ -81,7 +81,7 @@ def bindings(scope: Scope) -> list[tuple[ast.AST, frozenset[str]]]:
 
 
 def needed(found: list[tuple[ast.AST, frozenset[str]]], *nodes: ast.AST) -> list[tuple[ast.AST, frozenset[str]]]:
-    """The bindings on which the values of the names in some nodes depend."""
+    """Return the bindings on which the values of the names in some nodes depend."""
     wanted, rest, kept = names_in(nodes), list(found), set[ast.AST]()
     while more := [node for node, names in rest if not wanted.isdisjoint(names)]:
         kept.update(more)
@@ -99,7 +99,7 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder))):
             yield from filter(None, [dotted(holder)])
         case ast.Name():
-            pass  # a part of one of the others
+            pass  # part of one of the other nodes
         case _ if isinstance(target := getattr(node, "target", None), ast.expr):
             yield from _stored(target)
         case _:
@@ -107,7 +107,7 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
 
 
 def _stored(*targets: ast.expr) -> Iterator[str]:
-    """The dotted names that targets bind, and the names of containers that they store into."""
+    """Yield the dotted names that targets bind, and the names of containers that they store into."""
     for target in targets:
         match target:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):

@@ -1,4 +1,4 @@
-"""Which operations keep the shape and the dtype of a carry."""
+"""Operations that keep the shape and the dtype of a carry."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,9 +17,9 @@ KEEPS_SHAPE = ("LayerNorm", "RMSNorm", "GroupNorm", "Dropout", "Identity", "PReL
                 "RotaryPositionalEmbedding", "MultiheadAttention")  # fmt: skip
 
 LAST_AXIS = " @"
-"""Ends the shape of an array that differs from a carry's in the size of one axis at most.
+"""Suffix for a shape that differs from a carry's at most in the size of one axis.
 
-Layers that are built alike and applied one after another make that size the one that each of them expects.
+If equal layers are applied one after another, that size is the one that each of them expects.
 """
 _DTYPE_AT = {"asarray": 1, "array": 1, "zeros": 1, "ones": 1, "empty": 1, "full": 2, "convert_element_type": 1}
 _CASTS = {
@@ -28,12 +28,12 @@ _CASTS = {
     **dict.fromkeys("greater greater_equal less less_equal equal not_equal signbit".split(), "bool"),
     **dict.fromkeys("arange argmax argmin argsort searchsorted".split(), "int32"),
 }
-"""The dtypes of functions that give one dtype, whatever they are passed."""
+"""The dtypes of functions whose result has one dtype, whatever the arguments."""
 _REAL = frozenset("abs absolute real imag angle irfft irfft2 irfftn hfft".split())
 
 
 def with_arrays(value: t.Type, change: Callable[[t.Array], t.Array]) -> t.Type:
-    """A value with another array in the place of each of its arrays."""
+    """Replace each array of a value by `change(array)`."""
     match value:
         case t.Array():
             return change(value)
@@ -47,13 +47,13 @@ def with_arrays(value: t.Type, change: Callable[[t.Array], t.Array]) -> t.Type:
 
 
 def weakened(value: t.Array) -> t.Array:
-    """The result of a product with a matrix."""
+    """Return the result of a product with a matrix."""
     known = value.shape is not None and not value.shape.endswith(LAST_AXIS)
     return replace(value, shape=f"{value.shape}{LAST_AXIS}") if known else value
 
 
 def cast_of(name: str, args: t.Types, keywords: t.Named, arrays: Sequence[t.Array] = ()) -> str | None:
-    """The dtype that an operation gave the result of a function; None if none named one, nor for its arguments."""
+    """Return the dtype of an explicit cast by a function, or of its arguments; None if there is none."""
     at = _DTYPE_AT.get(name, len(args))
     given = [keywords[key] for key in ("dtype", "preferred_element_type", "new_dtype") if key in keywords]
     for value in (*given, *args[at : at + 1]):
@@ -64,7 +64,7 @@ def cast_of(name: str, args: t.Types, keywords: t.Named, arrays: Sequence[t.Arra
 
 
 def dtype_of(value: t.Type) -> str | None:
-    """The name of a dtype that is passed; None for that of an array."""
+    """Return the name of a dtype passed as an argument; None for `x.dtype`."""
     match value:
         case t.Nothing():
             return None
@@ -78,7 +78,7 @@ def dtype_of(value: t.Type) -> str | None:
 
 
 def result_cast(arrays: Sequence[t.Array]) -> str | None:
-    """The dtype that arrays were cast to and that an operation on them keeps, which floats make of integers."""
+    """Return the dtype that the result of an operation keeps from casts of arrays; floats prevail over integers."""
     casts = [each.cast for each in arrays]
     kept = (cast for cast in casts if cast and not cast.startswith(("bool", "int", "uint")))
     return casts[0] if len(casts) == 1 else "complex" if "complex" in casts else next(kept, None)

@@ -1,7 +1,7 @@
-"""What the source shows of a value: its kind, and for objects the class and the fields that a constructor filled.
+"""Types of values, as far as the source shows them.
 
-A type never says which value it is, but for constants and functions. `Unknown` is a value of any type; no operation on
-it is understood.
+A type does not include the value, except for constants and functions. `Unknown` is a value of any type; no operation
+on it is understood.
 """
 
 import ast
@@ -19,10 +19,10 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @dataclass(frozen=True)
 class Array:
-    """An array of jax or numpy, or a pytree of arrays: a stack makes one of jax of a layer's array of numpy.
+    """An array of jax or numpy, or a pytree of arrays. Stacking turns a layer's numpy array into a jax array.
 
-    `shape` names the carry whose shape it has, None if that is not shown; `cast` is the dtype that it was last cast
-    to, as written. `certain` is False for a carry, which may be an object of a class that the project registers.
+    `shape` is the name of the carry with the same shape, None if there is none; `cast` is the dtype of the last cast,
+    as written. `certain` is False for a carry, which may be an object of a class that the project registers.
     """
 
     shape: str | None = None
@@ -32,9 +32,9 @@ class Array:
 
 @dataclass(frozen=True)
 class Given:
-    """A value that the caller of the loop's function passes and that no annotation describes: data of any library.
+    """A value without annotation that the caller of the loop's function passes: data of any library.
 
-    `line` says where the parameter stands. What a function that is not walked returns is called after it: `f()`.
+    `line` is the line of the parameter. The result of a function that is not interpreted is named after it: `f()`.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Given:
 
 @dataclass(frozen=True)
 class Static:
-    """A number, text, bool, dtype or shape. `text` is how a constant is written."""
+    """A number, string, bool, dtype or shape. `text` is a constant as written."""
 
     text: str | None = None
 
 
 GIVEN = "given "
-"""Begins the text of a value that the caller of a constructor passes to all layers, whatever object it is."""
+"""Prefix for the text of a value of any type that the caller of a constructor passes to all layers."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class Nothing:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value of any type, and why nothing is shown of it: "`feed` has type Any (line 12)".
+    """A value of any type, and why its type is not known: "`feed` has type Any (line 12)".
 
-    `noted` is true of the result of an operation that is an obligation already: what is done with it is none.
-    `declared` is true of a value whose type is in an annotation: the one that whoever makes its object passes.
+    `noted`: it results from an operation that is an obligation already, so that operations on it are none.
+    `declared`: its type comes from an annotation, and its value from the caller of a constructor.
     """
 
     why: str
@@ -74,8 +74,7 @@ class Unknown:
 class Items:
     """A tuple, list, dict, set or iterator. `parts` are its elements in order; None if only `each` describes them.
 
-    `own` is true of one that is made in the iteration, and may be changed in it, `declared` of one whose elements an
-    annotation describes.
+    `own`: it is made in the iteration, which may change it. `declared`: an annotation describes its elements.
     """
 
     kind: str
@@ -86,13 +85,13 @@ class Items:
 
     @property
     def element(self) -> "Type | None":
-        """The type of any element; None if there is none."""
+        """The type of an arbitrary element; None if the container is empty."""
         return join(self.parts) if self.parts else self.each
 
 
 @dataclass(frozen=True)
 class Object:
-    """An object of a class of the project; unless `exact`, it may be of any subclass of the project."""
+    """An object of a class of the project; unless `exact`, its class may be a subclass in the project."""
 
     cls: Definition
     exact: bool = False
@@ -100,7 +99,7 @@ class Object:
 
 @dataclass(frozen=True)
 class LibraryObject:
-    """An object of a class of a library. `arguments` are those of its constructor; None if it is only declared."""
+    """An object of a library class. `arguments` were passed to its constructor; None if it is only declared."""
 
     qualname: str
     arguments: "tuple[tuple[str | int, Type], ...] | None" = None
@@ -108,9 +107,9 @@ class LibraryObject:
 
 @dataclass(frozen=True, eq=False)
 class Env:
-    """The names of a function that is walked, with the one around it. Compared by identity.
+    """The names of a function that is interpreted, and the environment around it. Compared by identity.
 
-    With `lazy` the function is not walked: types of names are found when they are asked for, by their bindings. `own`
+    With `lazy` the function is not interpreted: the types of its names are found by their bindings when needed. `own`
     is the name of the object that is being constructed.
     """
 
@@ -118,13 +117,13 @@ class Env:
     names: "dict[str, Type]" = field(default_factory=dict)
     outer: "Env | None" = None
     scope: Scope | None = None
-    several: frozenset[str] | None = None  # the names that are bound more than once, if it is no whole function
+    several: frozenset[str] | None = None  # names bound more than once, if this is not a whole function
     lazy: bool = False
     own: str = ""
-    inline: bool = False  # a comprehension, which runs where it stands
+    inline: bool = False  # a comprehension, which runs in place
 
     def lookup(self, name: str) -> "Type | None":
-        """The type of a local name, or of one of a walked function around; None for names of the module."""
+        """Return the type of a name of this function or an enclosing one; None for names of the module."""
         inner = False
         for env in self.chain():
             if name in env.names:
@@ -137,7 +136,7 @@ class Env:
         return None
 
     def chain(self) -> "Iterator[Env]":
-        """These names, and those of the functions around, outwards."""
+        """Yield this environment and the enclosing ones, outwards."""
         env: Env | None = self
         while env is not None:
             yield env
@@ -152,26 +151,26 @@ class Env:
 
     @property
     def scope_around(self) -> Scope | None:
-        """The scope around the walked code whose names are found by their bindings."""
+        """The enclosing scope whose names are found by their bindings."""
         return next((env.scope for env in self.chain() if env.lazy), None)
 
     @property
     def function(self) -> Scope | None:
-        """The scope of the function that the code stands in; None for the module."""
+        """The scope of the function that contains the code; None for the module."""
         return next((env.scope for env in self.chain() if env.scope is not None), None)
 
     def holder_of(self, name: str) -> "Env":
-        """The names of the function that binds a name."""
+        """Return the environment that binds a name."""
         return next((env for env in self.chain() if name in env.names), self)
 
     def copy(self) -> "Env":
-        """The same names, to be bound apart in a branch."""
+        """Return a copy for a branch, which binds names separately."""
         return replace(self, names=dict(self.names))
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the project, with the names around it, and its object if it is a bound method."""
+    """A function of the project, with its enclosing environment, and the object of a bound method."""
 
     module: Module
     node: FunctionNode
@@ -189,7 +188,7 @@ class LibraryFunction:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A function that `jax.vmap` maps over the first axis of arrays, or `otherwise` over some that are named."""
+    """A function that `jax.vmap` maps over the first axis of arrays, or with `otherwise` over explicit axes."""
 
     function: "Type"
     otherwise: bool = False
@@ -230,14 +229,14 @@ Named: TypeAlias = Mapping[str, Type]
 
 
 def options(value: Type | None) -> Sequence[Type]:
-    """The alternatives of a type."""
+    """Return the alternatives of a type."""
     if isinstance(value, Union):
         return value.options
     return () if value is None else (value,)
 
 
 def parts_of(value: Type | None) -> Iterator[Type]:
-    """The alternatives of a type, those of the elements of containers in place of the containers."""
+    """Yield the alternatives of a type, with containers replaced by their elements."""
     for option in options(value):
         if isinstance(option, Items):
             for each in option.parts or (option.each,):
@@ -247,7 +246,7 @@ def parts_of(value: Type | None) -> Iterator[Type]:
 
 
 def join(values: "Iterable[Type | None]") -> Type:
-    """The type of a value that has one of some types. None stands for a name that is not bound: reading it raises."""
+    """Return the union of types. None is the type of an unbound name, which raises when it is read."""
     values = tuple(values)
     if len(values) == 1 and values[0] is not None and not isinstance(values[0], Union):
         return values[0]
@@ -285,7 +284,7 @@ def _merge(one: Type, other: Type) -> Type:
 
 
 def without_none(value: Type) -> Type:
-    """The type of a value that is not None."""
+    """Return a type without the alternative None."""
     if not isinstance(value, Union):
         return value
     return join(option for option in options(value) if not isinstance(option, Nothing))
@@ -302,7 +301,7 @@ def is_data(value: Type) -> bool:
 
 
 def _consists_of(value: Type, kinds: tuple[type, ...]) -> bool:
-    """True if all alternatives and elements of a value are of some kinds, or come from obligations."""
+    """True if all alternatives and elements of a value are of the given kinds, or come from obligations."""
     match value:
         case Unknown(noted=noted):
             return noted
@@ -315,19 +314,19 @@ def _consists_of(value: Type, kinds: tuple[type, ...]) -> bool:
 
 
 def is_changeable(value: Items) -> bool:
-    """True of lists, dicts and sets."""
+    """True for lists, dicts and sets."""
     return value.kind in ("list", "dict", "set")
 
 
 def held(value: Type) -> Type:
-    """A value as another container holds it: a container in it has no name under which it would be changed."""
+    """Return the type of a value inside another container; unknown for a container, which code may change unseen."""
     if any(isinstance(each, Items) and is_changeable(each) and not each.declared for each in options(value)):
         return Unknown("it is a container in another one, which code may change")
     return value
 
 
 def is_fixed(value: Type) -> bool:
-    """True if no part is a container that code may change."""
+    """True if no part of a value is a container that code may change."""
     found = [each for each in options(value) if isinstance(each, Items)]
     parts = [part for each in found for part in each.parts or (each.each,) if part is not None]
     return not any(map(is_changeable, found)) and all(map(is_fixed, parts))

@@ -1,4 +1,4 @@
-"""The walker of the language: all of its parts, and the names of functions that are not walked."""
+"""The complete walker, with the names of functions that are not interpreted."""
 
 import ast
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from scanify.analysis.project_facts import ProjectFacts
 
 
 class Walker(Statements):
-    """Walks functions of a project; see the package."""
+    """Interprets functions of a project; see the package."""
 
     def __init__(self, project: ProjectFacts) -> None:
         super().__init__(project)
@@ -19,9 +19,9 @@ class Walker(Statements):
         self.constructors: dict[object, t.Env] = project.constructors
 
     def by_bindings(self, scope: Scope, name: str) -> t.Type:
-        """The type of a name of a function that is not walked: any that it may be bound to.
+        """Return the union of the types bound to a name in a function that is not interpreted.
 
-        `name` may be a field of the object that a constructor makes: `self.scale`.
+        `name` may be a field of the object under construction: `self.scale`.
         """
         constructs = scope.name == "__init__" and scope is not self.collector
         around = self.constructors if constructs else self.around
@@ -36,12 +36,12 @@ class Walker(Statements):
         return around[scope].names.get(name) or t.Unknown(f"`{name}` is bound in a way that is not followed")
 
     def bind_all(self, scope: Scope, env: t.Env) -> None:
-        """Bind the names of a scope that is not walked."""
+        """Bind the names of a scope that is not interpreted."""
         for node, names in bindings(scope):
             self.bind_names(node, names, env)
 
     def bind_names(self, node: ast.AST, names: Iterable[str], env: t.Env, *, surely: bool = False) -> None:
-        """Join the types that one node binds to names with those they have; with `surely` they have those alone."""
+        """Add the types that a node binds to names to their earlier types; with `surely`, replace these."""
         inner = env.copy()
         match node:
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign(target=ast.Name()) | ast.FunctionDef():

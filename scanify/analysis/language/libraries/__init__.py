@@ -1,1 +1,1 @@
-"""Functions and classes of libraries, and of Python itself, by lists."""
+"""Functions and classes of libraries and of Python itself, from lists."""

@@ -1,6 +1,6 @@
-"""Calls of libraries: functions that are listed only compute, or call the functions that they are passed.
+"""Calls of libraries: listed functions only compute, or call the functions passed to them.
 
-A name that is not listed is not understood. The lists are of functions, never of whole packages (`exports.txt`).
+Other names are not understood. The lists contain functions, never whole packages (`exports.txt`).
 """
 
 import ast
@@ -26,14 +26,14 @@ _HOST = _OF_ARRAYS | frozenset("operator itertools re copy dataclasses typing co
 _SIZES = {"arange": (0, 9), "linspace": (0, 9), "reshape": (1, 9)} | dict.fromkeys(
     "zeros ones empty full eye iota tri".split(), (0, 1)
 )
-"""Where functions have arguments that are sizes of the result."""
+"""The slice of a function's arguments that are sizes of its result."""
 _PYTHON_VALUES = frozenset(
     "prod dtype finfo iinfo issubdtype shape ndim size isscalar result_type promote_types".split()
 )
 _BY_VALUES = "the shape of its result depends on values"
 _MAPS = frozenset("vmap filter_vmap".split())
 _SAME = frozenset("jit filter_jit checkpoint filter_checkpoint remat named_call".split())
-_ROW = " row"  # ends the shape of a part that a mapped function is passed
+_ROW = " row"  # suffix for the shape of a row passed to a mapped function
 HIGHER = frozenset("scan map associative_scan cond switch while_loop fori_loop tree_map reduce".split())
 
 
@@ -43,7 +43,7 @@ class Libraries(Python):
     def call_library(
         self, env: t.Env, node: ast.expr, callee: t.LibraryFunction, args: t.Types, keywords: t.Named
     ) -> t.Type:
-        """The type that a listed function or method returns."""
+        """Call a function or method of a library."""
         qualname = callee.qualname
         package, _, name = qualname.rpartition(".")
         drawn = qualname == "builtins.next" and any(isinstance(each, t.Items) and each.own for each in args[:1])
@@ -76,7 +76,7 @@ class Libraries(Python):
         return self.note(env.module, node, text)
 
     def computed(self, env: t.Env, node: ast.expr, qualname: str, args: t.Types, keywords: t.Named) -> t.Type:
-        """The result of a function that only computes, of data."""
+        """Call a function that only computes, whose arguments must be data."""
         package, _, name = qualname.rpartition(".")
         root = package.partition(".")[0]
         values = [*args, *keywords.values()]
@@ -102,7 +102,7 @@ class Libraries(Python):
         return t.Array(shape, cast_of(name, args, keywords, arrays[name == "where" :]))
 
     def _not_data(self, env: t.Env, node: ast.expr, package: str, name: str, values: t.Types) -> t.Unknown | None:
-        """Why a function that computes is passed something else than data; None if it is not."""
+        """Record that an argument of a computing function is not data; None if all are."""
         trees = package in ("jax.tree", "jax.tree_util", "equinox", "equinox.nn", "jax")
         takes_functions = name in tables.TAKERS_OF_FUNCTIONS or name in _CALLING
         first = node.args[0] if isinstance(node, ast.Call) and node.args else node
@@ -115,7 +115,7 @@ class Libraries(Python):
         return None
 
     def _of_python(self, env: t.Env, node: ast.expr, qualname: str, args: t.Types, keywords: t.Named) -> t.Type:
-        """The result of a function that computes in Python: before the loop any, in it of numbers."""
+        """Call a function that computes in Python: with any data before the loop, but only with numbers in it."""
         root, name = qualname.partition(".")[0], qualname.rpartition(".")[2]
         if root in ("collections", "itertools"):
             return t.Unknown(f"what `{qualname}` makes keeps what code puts into it")
@@ -129,7 +129,7 @@ class Libraries(Python):
     # -- functions that call functions --------------------------------------------------------------------------------
 
     def _transformed(self, env: t.Env, node: ast.expr, name: str, args: t.Types, keywords: t.Named) -> t.Type:
-        """The function that a transformation of one function returns."""
+        """Return the function that a transformation of a function returns."""
         if name not in _MAPS | _SAME:
             return self.note(env.module, node, f"what `{name}` returns is not followed")
         if not args or isinstance(args[0], t.Array | t.Static | t.Nothing | t.Given):
@@ -141,14 +141,14 @@ class Libraries(Python):
         return t.Mapped(args[0], len(args) > 1 or not keywords.keys().isdisjoint(("in_axes", "out_axes")))
 
     def call_mapped(self, env: t.Env, node: ast.expr, callee: t.Mapped, args: t.Types, keywords: t.Named) -> t.Type:
-        """Call a function for all rows of arrays: a result has the shape of the argument whose rows have its shape."""
+        """Call a function for all rows of arrays; a result shaped like the row of an argument is shaped like it."""
         rows = [with_arrays(value, _row) for value in args]
         named = {name: with_arrays(value, _row) for name, value in keywords.items()}
         found = self.call(env, node, callee.function, rows, named)
         return with_arrays(found, lambda each: replace(each, shape=None) if callee.otherwise else _of_rows(each))
 
     def _call_higher(self, env: t.Env, node: ast.expr, args: t.Types, keywords: t.Named) -> t.Type:
-        """Call each function that is passed with arrays; the result is a tree of arrays."""
+        """Call each function among the arguments with arrays; the result is a tree of arrays."""
         for value in (option for each in (*args, *keywords.values()) for option in t.options(each)):
             if isinstance(value, t.Function):
                 given = value.node.args
@@ -160,7 +160,7 @@ class Libraries(Python):
                 return self.note(env.module, node, why_of(node, value))
         return t.Array()
 
-    # -- modules of `equinox.nn`: each that is listed only computes ---------------------------------------------------
+    # -- modules of `equinox.nn`, of which listed ones only compute ---------------------------------------------------
 
     def _construct_library(self, env: t.Env, node: ast.expr, qualname: str, args: t.Types, keywords: t.Named) -> t.Type:
         if not qualname.startswith("equinox.nn."):
@@ -173,7 +173,7 @@ class Libraries(Python):
     def call_library_object(
         self, env: t.Env, node: ast.expr, value: t.LibraryObject, args: t.Types, keywords: t.Named
     ) -> t.Type:
-        """Call a module of a library: one that is listed computes, and calls the functions it was built with."""
+        """Call a module of a library; a listed one only computes, and calls the functions it was built with."""
         name = value.qualname.rpartition(".")[2]
         if value.qualname == LAYER:
             return t.Array()
@@ -207,5 +207,5 @@ def _of_rows(array: t.Array) -> t.Array:
 
 
 def _may_be_written(value: t.Type) -> bool:
-    """True of what a caller passes, which may be an array of numpy."""
+    """True if a caller passes the value, which may be a numpy array."""
     return any(isinstance(each, t.Static) and (each.text or "").startswith(t.GIVEN) for each in t.options(value))

@@ -1,4 +1,4 @@
-"""Python's own functions, and methods of containers and arrays."""
+"""Builtins, and methods of containers and arrays."""
 
 import ast
 
@@ -18,7 +18,7 @@ _UPDATES = frozenset("set add subtract multiply mul divide power min max apply g
 
 
 class Python(Objects):
-    """The part of the walker that calls Python's own functions and methods."""
+    """The part of the walker that calls builtins and their methods."""
 
     def call_builtin(self, env: t.Env, node: ast.expr, name: str, args: t.Types, keywords: t.Named) -> t.Type:
         module = env.module
@@ -51,7 +51,7 @@ class Python(Objects):
                 return self.note(module, node, f"`{name}` is not on the list of functions that only compute")
 
     def _of_numbers(self, env: t.Env, node: ast.expr, name: str, args: t.Types) -> t.Type:
-        """The result of a function that computes with Python's numbers; `sum` adds up arrays, too."""
+        """Call a builtin that computes with Python numbers; `sum` and `abs` accept arrays, too."""
         inner = [each.element or t.Static() if isinstance(each, t.Items) else each for each in args]
         if all(map(t.is_static, inner)):
             return t.Items("list", None, t.join(inner), self.own) if name == "sorted" else t.Static()
@@ -78,7 +78,7 @@ class Python(Objects):
         return self.note(env.module, node, f"`.{name}` is not listed")
 
     def _of_container(self, env: t.Env, node: ast.expr, of: t.Items, name: str, args: t.Types) -> t.Type:
-        """A method of a container; a method that is not known to read it changes it."""
+        """Call a method of a container; methods that are not known to read it count as changing it."""
         holder = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
         element = of.element or t.Nothing()
         if name in ("items", "values", "keys"):

@@ -1,4 +1,4 @@
-"""Calls of functions, objects and classes of the project: their bodies are walked with the types of the arguments."""
+"""Calls of functions, objects and classes of the project, which are interpreted with the types of the arguments."""
 
 import ast
 
@@ -8,13 +8,13 @@ from scanify.analysis.language.libraries.calls import Libraries
 from scanify.analysis.language.syntax.operators import why_of
 from scanify.analysis.lower.scope import inner_scope, own_nodes
 
-_MOST = 30  # calls that are walked for one loop; more are an obligation
+_MOST = 30  # calls that are interpreted for one loop; more are an obligation
 _HOOKS = ("__post_init__", "__check_init__")
 _CALLING = frozenset({"converter", "default_factory"})  # arguments of `field` that are called
 
 
 class Calls(Libraries):
-    """The part of the walker that calls what the project defines."""
+    """The part of the walker that calls code of the project."""
 
     def call(self, env: t.Env, node: ast.expr, callee: t.Type, args: t.Types, keywords: t.Named) -> t.Type:
         """Call a value of any type."""
@@ -55,7 +55,7 @@ class Calls(Libraries):
     def _walk(
         self, env: t.Env, node: ast.AST, function: t.Function, names: dict[str, t.Type] | None, *, making: bool = False
     ) -> t.Type:
-        """The type of the result of a function, whose names get types; with `making` it constructs an object."""
+        """Interpret a function with the types of its parameters; with `making` it is a constructor."""
         inner, module = function.node, env.module
         if inner in self.active:
             return self.note(module, node, "it calls itself")
@@ -79,7 +79,7 @@ class Calls(Libraries):
         return t.join(returned)
 
     def _declared_result(self, function: t.Function) -> t.Type:
-        """The type of the result of a call before the loop: its annotation, since the function is not walked."""
+        """Return the annotated type of the result of a call before the loop, which is not interpreted."""
         node = function.node
         assert not isinstance(node, ast.Lambda)
         if node.returns is None and not _yields(node):
@@ -88,7 +88,7 @@ class Calls(Libraries):
         return declared or t.Unknown(f"`{node.name}` has no annotation that shows what it returns")
 
     def _bound(self, function: t.Function, args: t.Types, keywords: t.Named) -> dict[str, t.Type] | None:
-        """The types of the parameters in a call; None if the arguments do not fit."""
+        """Return the types of the parameters in a call; None if the arguments do not fit."""
         given = function.node.args
         args = args if function.bound is None else [function.bound, *args]
         plain = [*given.posonlyargs, *given.args]
@@ -130,7 +130,7 @@ class Calls(Libraries):
         return t.Object(cls, exact=True)
 
     def fields_made(self, cls: Definition) -> dict[str, t.Type]:
-        """Walk the constructor of a class with what its annotations declare for its arguments."""
+        """Return the types of the fields that a constructor stores, given the annotations of its parameters."""
         method = self._constructor(t.Env(cls.module), cls.node, cls)
         if method is None:
             return {}
@@ -141,7 +141,7 @@ class Calls(Libraries):
         return {name.partition(".")[2]: value for name, value in names.items() if "." in name}
 
     def _constructor(self, env: t.Env, node: ast.AST, cls: Definition) -> t.Function | None:
-        """The constructor of a class as a method of its object; one of the class's own calls no `__post_init__`."""
+        """Return the constructor of a class as a bound method; an explicit `__init__` calls no `__post_init__`."""
         method = self.classes.method(cls, "__init__")
         hooks = [each for each in _HOOKS[method is not None :] if self.classes.method(cls, each)]
         called = (each.arg for field in self.classes.fields(cls).values() for each in field.keywords)
@@ -153,5 +153,5 @@ class Calls(Libraries):
 
 
 def _yields(node: t.FunctionNode) -> bool:
-    """True of generators."""
+    """True for generators."""
     return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own_nodes(node))

@@ -15,7 +15,7 @@ from scanify.analysis.lower.text import called, dotted
 
 
 class Objects(Containers):
-    """The part of the walker that knows attributes and classes."""
+    """The part of the walker that handles attributes and classes."""
 
     def attribute(self, env: t.Env, node: ast.expr, value: t.Type, name: str) -> t.Type:
         known = t.without_none(value)
@@ -70,14 +70,14 @@ class Objects(Containers):
     # -- classes of the project ------------------------------------------------------------------------------------
 
     def understood_class(self, env: t.Env, node: ast.AST, cls: Definition) -> bool:
-        """True if nothing intercepts what an object of the class does; else the reason is an obligation."""
+        """True if nothing intercepts the attributes and calls of a class; otherwise record the reason."""
         odd = self.classes.interception(cls)
         if odd is not None:
             self.note(env.module, node, odd)
         return odd is None
 
     def _of_object(self, env: t.Env, node: ast.expr, value: t.Object, name: str) -> t.Type:
-        """The attribute of an object, a method, a property or a field, in each class that it may be of."""
+        """Return the type of an attribute (method, property or field), over all classes that the object may have."""
         classes = [value.cls] if value.exact else [value.cls, *self.classes.heirs(value.cls)]
         for cls in classes:
             if not self.understood_class(env, node, cls):
@@ -103,7 +103,7 @@ class Objects(Containers):
         return self._field(cls, name)
 
     def _method(self, env: t.Env, node: ast.expr, owner: Definition, function: ast.AST, this: t.Type) -> t.Type:
-        """A bound method of an object, or the value of its property."""
+        """Return a bound method of an object, or the value of a property."""
         assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         kinds = [dotted(each) for each in function.decorator_list]
         bound = None if kinds == ["staticmethod"] else this
@@ -113,7 +113,7 @@ class Objects(Containers):
         return found if kinds == ["staticmethod"] else self.decorated(found, t.Env(owner.module))
 
     def decorated(self, function: t.Function, env: t.Env) -> t.Type:
-        """A function with its decorators applied; a call among those of a local function would run in the iteration."""
+        """Apply the decorators of a function; for a local function, calls among them would run in the iteration."""
         for each in getattr(function.node, "decorator_list", ()):
             with self.silent():
                 target = self.evaluate(each.func if isinstance(each, ast.Call) else each, env)
@@ -125,7 +125,7 @@ class Objects(Containers):
     # -- fields ------------------------------------------------------------------------------------------------------
 
     def _field(self, cls: Definition, name: str) -> t.Type | None:
-        """The type of a field by its annotation, and by what the constructor stores where that says more."""
+        """Return the type of a field by its annotation, or by the constructor if that shows more."""
         field = self.classes.fields(cls).get(name)
         found = self.annotated(field.owner.module, field.statement.annotation) if field is not None else None
         if found is None or not t.is_data(found):
@@ -140,7 +140,7 @@ class Objects(Containers):
         return t.Unknown(f"`{name}` has type {text} ({line}); {remedy}", declared=True)
 
     def _stored(self, cls: Definition, name: str) -> t.Type | None:
-        """What the constructor of a class stores in a field; None if it stores nothing there."""
+        """Return the type that the constructor of a class stores in a field; None if it stores nothing there."""
         method = self.classes.method(cls, "__init__")
         field = self.classes.fields(cls).get(name)
         if field is not None and any(each.arg == "converter" for each in field.keywords):
@@ -159,7 +159,7 @@ class Objects(Containers):
         return self.by_bindings(scope, f"{scope.params[0]}.{name}")
 
     def _as_stored(self, cls: Definition, name: str, value: t.Type) -> t.Type:
-        """The type of a field, unless other code may put something else there."""
+        """Return the type of a field, unless other code may store another value there."""
         if all(isinstance(each, t.Array | t.Static | t.Nothing) for each in t.options(value)):
             return value
         if self._is_exchanged(name):
@@ -169,17 +169,17 @@ class Objects(Containers):
         if isinstance(value, t.Items) and self._is_home(cls, name):
             return replace(value, declared=True)
         declared = self._only_declared(cls, name)
-        # Code may change what a list holds; to change the list itself is still an effect.
+        # Other code may change the elements of a list, but changing the list in the loop is still an effect.
         is_list = isinstance(value, t.Items) and value.kind == "list" and isinstance(declared, t.Unknown)
         return t.Items("list", None, declared) if is_list else declared
 
     def _is_home(self, cls: Definition, name: str) -> bool:
-        """True of the field that holds the layers."""
+        """True for the field that holds the layers."""
         owner, field = self.home
         return name == field and any(each.node is getattr(owner, "node", None) for each in self.classes.lineage(cls))
 
     def _only_declared(self, cls: Definition, name: str) -> t.Type:
-        """What the annotation of a field says, whatever its constructor stores."""
+        """Return the type of a field by its annotation alone."""
         field = self.classes.fields(cls).get(name)
         declared = self.annotated(field.owner.module, field.statement.annotation) if field is not None else None
         return declared or t.Unknown(f"code of the project may put something else into `{name}`")
@@ -195,12 +195,12 @@ class Objects(Containers):
 
 
 def _stores(scope: Scope, name: str) -> bool:
-    """True if a method stores a field of its object."""
+    """True if a method assigns a field of its object."""
     return any(f"{self}.{name}" in names for self in scope.params[:1] for _, names in bindings(scope))
 
 
 def _may_exchange(call: ast.Call, name: str) -> bool:
-    """True of `replace(name=...)`, and of `tree_at` with a function that names the field or may return any."""
+    """True for `replace(name=...)`, and for `tree_at` with a function that names the field or may return any field."""
     function = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if function == "replace":
         return any(each.arg in (name, None) for each in call.keywords)
@@ -217,6 +217,6 @@ def _is_abstract(function: ast.AST) -> bool:
 
 
 def _holds_unknown(value: t.Type) -> bool:
-    """True if the source shows nothing of a part of a value."""
+    """True if the type of a part of a value is not shown."""
     inner = [each.element for each in t.options(value) if isinstance(each, t.Items) and each.element is not None]
     return any(isinstance(each, t.Unknown | t.Given) for each in t.options(value)) or any(map(_holds_unknown, inner))

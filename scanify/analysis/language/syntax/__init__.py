@@ -1,1 +1,1 @@
-"""Expressions and statements, each by its kind of node."""
+"""Expressions and statements, by kind of node."""

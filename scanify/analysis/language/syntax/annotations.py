@@ -1,4 +1,4 @@
-"""What annotations declare: the types that are understood, by the names of Python, jax, jaxtyping and the project."""
+"""The types that annotations declare, by the names of Python, jax, jaxtyping and the project."""
 
 import ast
 
@@ -22,7 +22,7 @@ class Annotations(Base):
     """The part of the walker that reads annotations."""
 
     def annotated(self, module: Module, node: ast.expr | None) -> t.Type | None:
-        """The type that an annotation declares; None if it declares none that is understood."""
+        """Return the type that an annotation declares; None if it is not understood."""
         match node:
             case ast.Constant(value=None):
                 return t.Nothing()
@@ -95,7 +95,7 @@ class Annotations(Base):
                 return None
 
     def declared_argument(self, module: Module, arg: ast.arg) -> t.Type:
-        """The type of a parameter by its annotation; `Given` if it has none."""
+        """Return the type of a parameter by its annotation; `Given` if it has none."""
         if arg.annotation is None:
             return t.Given(arg.arg, module.place(arg).named)
         line = module.place(arg.annotation).named
@@ -103,7 +103,7 @@ class Annotations(Base):
         return self.annotated(module, arg.annotation) or t.Unknown(text, declared=True)
 
     def parameter(self, scope: Scope, name: str) -> t.Type:
-        """The type of a parameter by its annotation; of functions that construct nothing by a constant default, too."""
+        """Return the type of a parameter by its annotation or, outside of constructors, by a constant default."""
         node = scope.node
         assert not isinstance(node, (ast.Module, ast.ClassDef, *COMPREHENSIONS))
         owner = scope.owner

@@ -1,4 +1,4 @@
-"""Containers: their elements, and what adds to them."""
+"""Containers: their elements, and operations that add to them."""
 
 import ast
 
@@ -9,10 +9,10 @@ from scanify.analysis.language.syntax.operators import Operators, why_of
 
 
 class Containers(Operators):
-    """The part of the walker that knows containers."""
+    """The part of the walker that handles containers."""
 
     def element(self, module: Module, node: ast.expr, value: t.Type) -> t.Type:
-        """The type of an element when a value is iterated over."""
+        """Return the type of the elements of a value that is iterated over."""
         found: list[t.Type] = []
         for option in t.options(t.without_none(value)):
             match option:
@@ -31,15 +31,15 @@ class Containers(Operators):
         return t.join(found)
 
     def in_order(self, module: Module, node: ast.AST, value: t.Items) -> None:
-        """Note that the order of a dict's keys is used, unless it was made in this iteration.
+        """Record that the order of a dict's keys is used, unless the dict was made in this iteration.
 
-        A scan hands on the dicts of layers and carries with their keys sorted, as `jax.jit` does.
+        A scan sorts the keys of dicts in layers and carries, as `jax.jit` does.
         """
         if value.kind == "dict" and not value.own:
             self.condition(module, node, f"`{code_of(module, node)}` may be used with the keys sorted")
 
     def change(self, env: t.Env, node: ast.AST, holder_node: ast.expr, holder: t.Items, value: t.Type | None) -> None:
-        """Note that a container gets another element; one that was made before the iteration must not."""
+        """Add an element to a container; it is an effect if the container was made before the iteration."""
         if self.is_collected(env, holder_node):
             return
         if not self.muted and not holder.own:
@@ -58,5 +58,5 @@ class Containers(Operators):
                 self.note(env.module, node, "a container without a name of its own is changed")
 
     def is_collected(self, env: t.Env, node: ast.expr) -> bool:
-        """True of a list whose elements become ys; layers may have lists of the same names."""
+        """True for a list whose elements become ys; layers may have local lists with the same name."""
         return isinstance(node, ast.Name) and node.id in self.collected and env.function is self.collector

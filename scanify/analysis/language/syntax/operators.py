@@ -11,21 +11,21 @@ from scanify.analysis.language.syntax.annotations import Annotations
 
 _OF_BOOLS = ast.BitAnd | ast.BitOr | ast.BitXor | ast.Invert
 _CLASSES = t.ClassOf | t.Function | t.LibraryFunction
-_SINGLE = t.Nothing | t.Static | _CLASSES  # values of which a rewrite makes no other object
+_SINGLE = t.Nothing | t.Static | _CLASSES  # values whose identity a rewrite keeps
 
 
 class Operators(Annotations):
-    """The part of the walker that knows operators."""
+    """The part of the walker that handles operators."""
 
     def operation_of(self, node: ast.expr, operator: ast.AST, parts: Sequence[ast.expr], env: t.Env) -> t.Type:
-        """The type of the result of an operator on some expressions."""
+        """Return the type of an operator's result, given its operands as expressions."""
         values = [t.without_none(self.evaluate(each, env)) for each in parts]
         return self.operation(node, operator, parts, values, env)
 
     def operation(
         self, node: ast.AST, operator: ast.AST, parts: Sequence[ast.expr], values: Sequence[t.Type], env: t.Env
     ) -> t.Type:
-        """The type of an operator's result."""
+        """Return the type of an operator's result, given the types of its operands."""
         if (noted := noted_in(values)) is not None:
             return noted
         flat = [option for value in values for option in t.options(value)]
@@ -50,7 +50,7 @@ class Operators(Annotations):
         return t.Static()
 
     def comparison(self, node: ast.Compare, env: t.Env) -> t.Type:
-        """The type of a comparison."""
+        """Return the type of a comparison."""
         parts = [node.left, *node.comparators]
         values = [self.evaluate(each, env) for each in parts]
         if (noted := noted_in(values)) is not None:
@@ -78,7 +78,7 @@ class Operators(Annotations):
         return t.join(found)
 
     def truth(self, module: Module, node: ast.expr, value: t.Type) -> None:
-        """Walk a branch on a value."""
+        """Record that a branch depends on a value, unless Python knows the value while jax traces."""
         for option in t.options(value):
             match option:
                 case t.Array():
@@ -95,13 +95,13 @@ class Operators(Annotations):
 
 
 def noted_in(values: Sequence[t.Type]) -> t.Unknown | None:
-    """The first value that comes from an operation which is an obligation already."""
+    """Return the first value that results from an operation already recorded as an obligation."""
     flat = (option for value in values for option in t.options(value))
     return next((each for each in flat if isinstance(each, t.Unknown) and each.noted), None)
 
 
 def why_of(node: ast.expr, value: t.Type, instead: str = "") -> str:
-    """Why an operation on a value is not understood."""
+    """Return why an operation on a value is not understood."""
     name = f"`{ast.unparse(node)}`" if len(ast.unparse(node)) < 40 else "a part of it"
     match value:
         case t.Unknown(why=why):
@@ -120,7 +120,7 @@ def why_of(node: ast.expr, value: t.Type, instead: str = "") -> str:
 
 
 def _arrays(values: Sequence[t.Type]) -> t.Array:
-    """The result of an operator on arrays: the shape of the carry, if one operand has it and none another's."""
+    """Return the result of an operator on arrays; it has the shape of a carry if the known shapes of operands agree."""
     flat = [option for value in values for option in t.options(value)]
     arrays = [each for each in flat if isinstance(each, t.Array)]
     shapes = {each.shape for each in arrays if each.shape is not None}

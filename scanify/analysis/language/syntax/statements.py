@@ -1,4 +1,4 @@
-"""Statements: what each kind binds, and which way the code goes on. One that is not listed is not understood."""
+"""Statements: the names that they bind, and the control flow. Other kinds of statements are not understood."""
 
 import ast
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from scanify.analysis.language.syntax.values import Expressions
 from scanify.analysis.lower.bound import names_bound_by
 from scanify.analysis.lower.nodes import nodes_in
 
-_ROUNDS = 3  # of a loop until its names keep their types
+_ROUNDS = 3  # passes over the body of a loop to find types that its names keep
 
 
 class Statements(Expressions):
     """The part of the walker that runs statements."""
 
     def run(self, body: Sequence[ast.stmt], env: t.Env, returned: list[t.Type]) -> bool:
-        """Walk statements; True if the end of the block may be reached."""
+        """Interpret statements; True if the end of the block may be reached."""
         return all(self.statement(each, env, returned) for each in body)
 
     def statement(self, node: ast.stmt, env: t.Env, returned: list[t.Type]) -> bool:
-        """Walk one statement; True if the next one may be reached."""
+        """Interpret one statement; True if the next one may be reached."""
         match node:
             case ast.Expr():
                 self.evaluate(node.value, env)
@@ -66,7 +66,7 @@ class Statements(Expressions):
         return True
 
     def _unlisted(self, node: ast.stmt, env: t.Env) -> None:
-        """The names that such a statement may bind, or whose containers it may change, have no type."""
+        """Record a statement that is not understood, and forget the types of the names that it may change."""
         text = f"a `{type(node).__name__.lower().removesuffix('star')}` statement is not understood"
         if isinstance(node, ast.Global | ast.Nonlocal | ast.Delete):
             self.effect(env.module, node, text)
@@ -75,7 +75,7 @@ class Statements(Expressions):
         self._forget(node, env)
 
     def _forget(self, node: ast.stmt, env: t.Env) -> None:
-        """Take the types from the names that a statement binds, and from the containers that it names."""
+        """Forget the types of the names that a statement binds, and of the containers that it names."""
         for each in nodes_in(node):
             named = [each.id] if isinstance(each, ast.Name) and isinstance(env.lookup(each.id), t.Items) else ()
             for name in (*names_bound_by(each), *named):
@@ -90,7 +90,7 @@ class Statements(Expressions):
         return bool(ends)
 
     def _rounds(self, node: ast.For, element: t.Type, env: t.Env, returned: list[t.Type]) -> None:
-        """Walk a loop's body until its names keep their types; those that do not have none."""
+        """Interpret a loop's body until its names keep their types; names that never do have unknown types."""
         changed = dict(env.names)
         for _ in range(_ROUNDS):
             before, inner = dict(env.names), env.copy()

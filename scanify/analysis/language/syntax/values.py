@@ -1,4 +1,4 @@
-"""Expressions: the type of each, by its kind of node. A node that is not listed is not understood."""
+"""The types of expressions, by kind of node. Other kinds of nodes are not understood."""
 
 import ast
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Expressions(Calls):
     """The part of the walker that evaluates expressions."""
 
     def evaluate(self, node: ast.expr, env: t.Env) -> t.Type:
-        """The type of an expression."""
+        """Return the type of an expression."""
         match node:
             case ast.Constant(value=None):
                 return t.Nothing()
@@ -74,14 +74,14 @@ class Expressions(Calls):
                 return self._not_listed(node, env, f"`{type(node).__name__}` expressions are not listed")
 
     def _not_listed(self, node: ast.expr, env: t.Env, why: str) -> t.Type:
-        """The names that such an expression may bind have no type."""
+        """Record an expression that is not understood, and forget the types of the names that it may bind."""
         for each in ast.walk(node):
             if isinstance(each, ast.NamedExpr):
                 env.names[each.target.id] = t.Unknown(why)
         return self.note(env.module, node, why)
 
     def define(self, arguments: ast.arguments, env: t.Env, annotations: Sequence[ast.expr | None] = ()) -> None:
-        """Walk what Python evaluates where a function is defined: defaults and annotations."""
+        """Evaluate the defaults and annotations of a function definition."""
         for default in (*arguments.defaults, *arguments.kw_defaults):
             if default is not None:
                 self.evaluate(default, env)
@@ -92,10 +92,10 @@ class Expressions(Calls):
                 self.note(env.module, arguments, "an annotation that does more than name types")
 
     def _read(self, node: ast.expr, env: t.Env, value: t.Type) -> t.Type:
-        """The value of a name or a part.
+        """Return the value of a name or a part, and record uses that are not pure.
 
-        One use changes an iterator from before the iteration. What a caller passes may be an object of the project,
-        and Python calls special methods of it in most operations.
+        Any use of an iterator from before the iteration changes it. A value passed by a caller may be an object of the
+        project, and most operations call its special methods.
         """
         if self.muted:
             return value
@@ -110,7 +110,7 @@ class Expressions(Calls):
     # -- names -----------------------------------------------------------------------------------------------------
 
     def name(self, node: ast.Name, env: t.Env) -> t.Type:
-        """The type of a name: of a local one as it is bound, of one of the module as it is defined."""
+        """Return the type of a name, by its local bindings or by its definition in the module."""
         value = env.lookup(node.id)
         if value is not None:
             return self._unchanged(env.holder_of(node.id), node.id, value)
@@ -123,7 +123,7 @@ class Expressions(Calls):
         return self._unchanged(t.Env(env.module, scope=binding), node.id, self.by_bindings(binding, node.id))
 
     def _unchanged(self, holder: t.Env, name: str, value: t.Type) -> t.Type:
-        """The value of a local name; a container that other code may hold, and change, has no known elements."""
+        """Return the value of a local name; unknown for a container that other code may hold and change."""
         found = [each for each in t.options(value) if isinstance(each, t.Items) and t.is_changeable(each)]
         scope = holder.function if not all(each.declared for each in found) else None
         known = scope is None or (scope is self.collector and name in self.collected)
@@ -134,7 +134,7 @@ class Expressions(Calls):
         return value
 
     def meaning(self, module: Module, name: str) -> t.Type | None:
-        """The type of a dotted name at the top level of a module; None if it stands for nothing that is shown."""
+        """Return the type of a dotted name at the top level of a module; None if the index cannot resolve it."""
         match self.index.resolve(module, name):
             case Definition() as definition:
                 return self.defined(definition)
@@ -144,7 +144,7 @@ class Expressions(Calls):
                 return None
 
     def defined(self, definition: Definition) -> t.Type | None:
-        """The type of what a statement of module level binds."""
+        """Return the type that a module-level statement binds to its name."""
         match definition.node:
             case ast.ClassDef():
                 return t.ClassOf(definition)
@@ -177,7 +177,7 @@ class Expressions(Calls):
         return self.attribute(env, node, self.evaluate(node.value, env), node.attr)
 
     def _item(self, env: t.Env, node: ast.Subscript, value: t.Type, index: t.Type) -> t.Type:
-        """The type of `value[index]`."""
+        """Return the type of `value[index]`."""
         module = env.module
         if (noted := noted_in([value, index])) is not None:
             return noted
