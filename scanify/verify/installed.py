@@ -22,7 +22,8 @@ def require(purpose: str, names: Sequence[str] = ("jax", "equinox")) -> None:
         found = f"needs {oldest} or newer; {sys.executable} has {' and '.join(old)}"
     else:
         return
-    raise ScanifyError(f'{purpose} {found}. Install them with: pip install --upgrade "scanify-jax[jax]"')
+    upgrade = "" if missing else "--upgrade "
+    raise ScanifyError(f'{purpose} {found}. Install them with: pip install {upgrade}"scanify-jax[jax]"')
 
 
 def _version(name: str) -> str:

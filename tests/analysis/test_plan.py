@@ -225,18 +225,13 @@ def test_stack_call_leaves_the_list_as_it_is():
     assert isinstance(plan(stack="call").stack, CallStack)
 
 
-def test_a_body_on_the_line_of_the_for():
-    found = plan("for layer in self.layers: x = layer(x)")
-    assert found.body.inline
-
-
 def test_the_body_covers_its_comments():
     text = model("for layer in self.layers:  # all of them\n    # first\n    x = layer(x)  # last")
     found = only(text)
     assert (
         text[found.body.span.start : found.body.span.end] == "            # first\n            x = layer(x)  # last\n"
     )
-    assert found.body.indent == " " * 12 and found.body.loop_indent == " " * 8
+    assert found.body.indent == " " * 12
 
 
 def test_a_head_over_several_lines():

@@ -1,6 +1,7 @@
 """verify(): real child processes from the parent's side. Each starts jax, so they are few."""
 
 import hashlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -242,8 +243,8 @@ def test_wrong_usage_is_refused_before_anything_runs(
 
 @pytest.mark.parametrize("missing", [{"jax", "equinox"}, {"equinox"}])
 def test_without_jax_or_equinox_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, missing: set[str]) -> None:
-    found = run_module.importlib.util.find_spec
-    monkeypatch.setattr(run_module.importlib.util, "find_spec", lambda name: None if name in missing else found(name))
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else found(name))
     with pytest.raises(ScanifyError) as raised:
         verify(CHANGES, [SPEC], policies=["nested"], requested=None)
     assert 'pip install "scanify-jax[jax]"' in str(raised.value)
