@@ -15,14 +15,14 @@ _NEEDED = f"{_STAYS} other code may need it"
 
 @dataclass(frozen=True)
 class Kept:
-    """Why a list stays. `by` is the loop that keeps it, which has its own reason; None if other code does."""
+    """The reason why a list stays a list. `by` is the loop that requires it; None if other code does."""
 
     why: str
     by: Place | None = None
 
 
 def needs_list(loop: Plan | Refusal) -> bool:
-    """True if other code may need a list that would be built stacked."""
+    """True if other code may need the list that a plan would replace by a stack."""
     return bool(_sites(loop)) and isinstance(loop, Plan) and bool(loop.elsewhere)
 
 

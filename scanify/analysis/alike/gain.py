@@ -52,7 +52,7 @@ def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
         text = f"no three of the {len(layers.made)} layers are built alike"
         return Gain((rule, text, layers.made[0].place))
     doubts = [_doubt(project, each) for each in repeated]
-    in_turns = len(layers.classes) > 1 and any(doubts)  # a linear layer of its own size, and an activation
+    in_turns = len(layers.classes) > 1 and any(doubts)  # e.g. linear layers of different sizes, each followed by an activation
     if (None in doubts and not in_turns) or _of_one_class(project, layers):
         return Gain()
     first = layers.open[0] if layers.open else not_shown("the source does not show the layers", None)
@@ -90,7 +90,7 @@ def _doubt(project: ProjectFacts, made: Made) -> Obligation | None:
             continue
         spread = isinstance(each.value, ast.Starred) or each.name == "**"
         values = home.values_of(each.value.id) if isinstance(each.value, ast.Name) else []
-        listed = any(isinstance(value, ast.List | ast.Dict) for _, value in values)  # layers of a stage
+        listed = any(isinstance(value, ast.List | ast.Dict) for _, value in values)  # e.g. the layers of a stage
         if spread or listed or not _is_only_kept(project, made.cls, each.name, at):
             return not_shown(f"each is built from its own `{made.module.code(each.value)}`", made.place)
     return None

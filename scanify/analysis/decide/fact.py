@@ -71,7 +71,7 @@ class LoopFact:
         return self.bodies.one and self.shape.index is None
 
     def refused(self, rule: str, reason: str, at: Place | None = None, remedy: str = "") -> Refusal:
-        """Return the refusal of the loop."""
+        """Return a refusal of the loop."""
         return Refusal(
             place=self.loop.place,
             rule=rule,

@@ -87,7 +87,7 @@ MEASURING = frozenset(
 DTYPES = frozenset(
     "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 bool_ complex64 complex128".split()
 )
-VIEWS = frozenset({"T", "mT", "real", "imag"})  # attributes that give an array
+VIEWS = frozenset({"T", "mT", "real", "imag"})  # attributes of arrays that are arrays
 MEASURES = frozenset("shape ndim size dtype weak_type itemsize nbytes sharding aval".split())
 LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())
 # Annotations that qualify a declaration; the type is in the brackets.

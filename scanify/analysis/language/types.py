@@ -54,7 +54,7 @@ GIVEN = "given "
 
 @dataclass(frozen=True)
 class Nothing:
-    """None."""
+    """The type of None."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Env:
 
     @property
     def bound_several_times(self) -> frozenset[str]:
-        """The names that are bound more than once."""
+        """The names that the function binds more than once."""
         if self.several is None:
             return bound_several_times(self.scope) if self.scope is not None else frozenset()
         return self.several
@@ -196,7 +196,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class ClassOf:
-    """A class of the project itself."""
+    """A class of the project, used as a value."""
 
     cls: Definition
 

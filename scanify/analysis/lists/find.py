@@ -21,7 +21,7 @@ from scanify.analysis.project_facts import ProjectFacts
 from scanify.analysis.stack import CallStack
 
 _FRAMEWORKS = ("equinox", "flax")
-_OF_CONTAINERS = frozenset("add append extend insert".split())  # methods of lists and sets, and of no modules
+_OF_CONTAINERS = frozenset("add append extend insert".split())  # methods of lists and sets, but not of modules
 
 
 def layers_of(project: ProjectFacts, loop: Loop) -> LayerList | None:

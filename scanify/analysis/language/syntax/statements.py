@@ -15,7 +15,7 @@ _ROUNDS = 3  # passes over the body of a loop to find types that its names keep
 
 
 class Statements(Expressions):
-    """The part of the walker that runs statements."""
+    """The part of the walker that interprets statements."""
 
     def run(self, body: Sequence[ast.stmt], env: t.Env, returned: list[t.Type]) -> bool:
         """Interpret statements; True if the end of the block may be reached."""
@@ -41,7 +41,7 @@ class Statements(Expressions):
             case ast.Return():
                 returned.append(self.evaluate(node.value, env) if node.value is not None else t.Nothing())
                 return False
-            case ast.Raise() | ast.Break() | ast.Continue():  # an exception ends the scan as it does the loop
+            case ast.Raise() | ast.Break() | ast.Continue():  # an exception ends the scan like the loop
                 return False
             case ast.Assert():
                 self.truth(env.module, node.test, self.evaluate(node.test, env))
@@ -106,7 +106,7 @@ class Statements(Expressions):
     # -- binding -----------------------------------------------------------------------------------------------------
 
     def bind(self, target: ast.expr, value: t.Type, env: t.Env) -> None:
-        """Assign to a target."""
+        """Bind a target to a value."""
         match target:
             case ast.Name(id=name):
                 env.names[name] = value
@@ -136,7 +136,7 @@ class Statements(Expressions):
 
     def _store_item(self, target: ast.Subscript, value: t.Type, env: t.Env) -> None:
         index = self.evaluate(target.slice, env)
-        match t.without_none(self.evaluate(target.value, env)):  # to store into None raises in a scan, too
+        match t.without_none(self.evaluate(target.value, env)):  # storing into None raises in a scan, too
             case t.Items(kind="list" | "dict") as holder:
                 if not t.is_static(index):
                     self.note(env.module, target, why_of(target.slice, index))
