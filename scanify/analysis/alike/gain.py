@@ -52,7 +52,7 @@ def gain_of(project: ProjectFacts, layers: LayerList) -> Gain:
         text = f"no three of the {len(layers.made)} layers are built alike"
         return Gain((rule, text, layers.made[0].place))
     doubts = [_doubt(project, each) for each in repeated]
-    in_turns = len(layers.classes) > 1 and any(doubts)  # e.g. linear layers of different sizes, each followed by an activation
+    in_turns = len(layers.classes) > 1 and any(doubts)  # e.g. linear layers of their own sizes, and activations
     if (None in doubts and not in_turns) or _of_one_class(project, layers):
         return Gain()
     first = layers.open[0] if layers.open else not_shown("the source does not show the layers", None)

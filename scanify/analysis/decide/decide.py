@@ -35,7 +35,7 @@ class Choices:
 def decide(
     project: ProjectFacts, choices: Choices, fact: LoopFact, stays: Place | None = None
 ) -> Plan | Refusal | None:
-    """Return a plan or a refusal; None if there is nothing to report. `stays` is another loop that needs the list."""
+    """Return a plan or a refusal; None if there is nothing to report. `stays`: a loop that needs the list."""
     layers, loop = fact.layers, fact.loop
     if loop.ignored:
         return None
@@ -117,7 +117,7 @@ def _plan(project: ProjectFacts, fact: LoopFact, stack: InitStack | CallStack, f
 
 
 def _are_equal(fact: LoopFact, in_call: bool) -> bool:
-    """True if the stack holds all layers of the list as it was built."""
+    """True if the stack holds exactly the layers with which the list was built."""
     layers = fact.layers
     whole = (Order.WHOLE, Order.NUMBERED) if in_call else (Order.WHOLE, Order.REVERSED, Order.NUMBERED)
     if layers.walk.order not in whole or len(layers.walk.bases) > 1:

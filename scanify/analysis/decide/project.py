@@ -69,7 +69,7 @@ def _position(each: Plan | Refusal) -> tuple[str, int, int]:
 
 
 def _loops_at(project: ProjectFacts, path: Path) -> Sequence[Loop]:
-    """Return the loops of a file, except those of Flax Linen modules, which are decided separately."""
+    """Return the loops of a file, except loops over Flax Linen modules, which are decided separately."""
     module = project.index.module_at(path)
     if module is None:
         return ()

@@ -26,7 +26,7 @@ from scanify.analysis.lower.scope import Scope, ancestors
 from scanify.analysis.obligation import Obligation
 from scanify.analysis.project_facts import ProjectFacts
 
-_OF_CODE = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__")  # attributes that define a function
+_OF_CODE = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__")  # the parts of a function
 
 
 @dataclass

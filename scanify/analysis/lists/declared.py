@@ -32,7 +32,7 @@ class Declared:
 
 
 def declared(project: ProjectFacts, module: Module, annotation: ast.expr | None) -> Declared:
-    """Read an annotation; a union of several classes shows none of them."""
+    """Read an annotation; a union of several classes gives no class."""
     options = list(options_of(annotation))
     found = [_plain(project, module, each) for each in options if not is_none(each)]
     said = found[0] if len(found) == 1 else Declared(listed=any(each.listed for each in found))
@@ -65,7 +65,7 @@ def options_of(annotation: ast.expr | None) -> Iterator[ast.expr]:
 
 
 def _plain(project: ProjectFacts, module: Module, node: ast.expr) -> Declared:
-    """Read one type; a list type with several element types shows none of them."""
+    """Read one type; a list type with several element types gives no class."""
     outer = node.value if isinstance(node, ast.Subscript) else node
     name = last_name(outer)
     if name in LIST_TYPES | DICT_TYPES:

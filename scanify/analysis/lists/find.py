@@ -25,7 +25,7 @@ _OF_CONTAINERS = frozenset("add append extend insert".split())  # methods of lis
 
 
 def layers_of(project: ProjectFacts, loop: Loop) -> LayerList | None:
-    """Return the list of modules that a loop iterates over, None if there is none.
+    """Return the list of modules that a loop iterates over; None if it has no such list.
 
     If there are several, the first with known classes that is iterated over as a whole, else the first with known
     classes, else the first.
@@ -191,7 +191,7 @@ def _heirs(project: ProjectFacts, cls: Class) -> Sequence[Definition]:
 
 
 def _walked_in_call(loop: Loop, layers: LayerList) -> CallStack | None:
-    """Return why the loop does not iterate over the list as it was built; None if it does."""
+    """Return why the loop does not iterate over the original list; None if it does."""
     walk = layers.walk
     base = loop.code(walk.base) if walk.element is None else walk.text
     if layers.of_dict:

@@ -119,7 +119,7 @@ class ContentsReader:
             self._open(home, node)
 
     def filled(self, home: Home, body: Sequence[ast.stmt], target: str, how: How) -> bool:
-        """Read the values that a block of statements puts into the list `target`; False if there are none."""
+        """Read the values that a block of statements puts into the list `target`; False if it puts no values there."""
         key = (body[0] if body else None, target)
         if key in self._read:
             self._open(home, body[0], f"`{target}` may stand in the list more than once")
