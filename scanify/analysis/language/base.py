@@ -42,7 +42,6 @@ class Base:
         self.muted = 0
         self.active: list[ast.AST] = []
         self.walked = 0
-        self.results: dict[object, t.Type] = {}  # results of calls, by function and types of arguments
         self.collected: frozenset[str] = frozenset()
         self.collector: Scope | None = None  # the function with the `collected` lists
         self.home: tuple[Definition | None, str | None] = (None, None)

@@ -45,12 +45,7 @@ class Calls(Libraries):
     ) -> t.Type:
         if self.muted and not isinstance(function.node, ast.Lambda):
             return self._declared_result(function)
-        if function.around is not None or function.node in self.active:
-            return self._walk(env, node, function, self._bound(function, args, keywords))
-        key = (function, tuple(args), tuple(sorted(keywords.items())))
-        if key not in self.results:
-            self.results[key] = self._walk(env, node, function, self._bound(function, args, keywords))
-        return self.results[key]
+        return self._walk(env, node, function, self._bound(function, args, keywords))
 
     def _walk(
         self, env: t.Env, node: ast.AST, function: t.Function, names: dict[str, t.Type] | None, *, making: bool = False
