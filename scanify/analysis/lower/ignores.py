@@ -79,11 +79,6 @@ def about_span(module: Module, span: Span) -> tuple[Ignore, ...]:
     return about(module, same[0] if same else max(around, key=lambda each: each[0])[1])
 
 
-def is_silenced(module: Module, node: ast.AST, rule: str) -> bool:
-    """True if a comment excludes a node from this rule or from all rules."""
-    return any(each.codes is None or each.names(rule) for each in about(module, node))
-
-
 def _lines(module: Module, node: ast.AST) -> set[int]:
     statement: ast.AST | None = node
     while statement is not None and not isinstance(statement, ast.stmt):
